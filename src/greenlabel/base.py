@@ -1,0 +1,188 @@
+"""What all estimators share: from features and labels to classes and probabilities.
+
+    fit(X, y)      the graph and the operator, which know no labels; then the labels
+    relabel(y)     the labels alone
+
+A fitted estimator computes scores, probabilities and classes of its rows on first use.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from greenlabel.errors import DataError
+from greenlabel.graph import reached_components
+from greenlabel.labels import Labels, calibrate, probabilities, read_labels
+from greenlabel.neighbors import row_blocks
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+ROUGH = 1e-3  # tolerance of the held-out scores from which the temperature is chosen
+
+
+class GraphClassifier(ClassifierMixin, BaseEstimator):
+    """Labels in, classes and probabilities out; a subclass builds the graph and spreads the labels.
+
+    A subclass defines
+        _check_parameters()  raises ParameterError
+        _build(X)            whatever does not depend on the labels; sets n_components_ and _component
+        _spread()            the scores from self._labels
+        _scores(rows)        F of these rows of the training data
+        _extend(X)           F of new rows, and which of them a label reaches
+        _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Build the graph of the rows of X and spread the labels y over it.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame of numbers
+        y : (n,) labels; -1 where unknown. None, NaN and "" are unknown too.
+        """
+        self._check_parameters()
+        X = check_features(self, X, reset=True)
+        labels = read_labels(y, X.shape[0], type(self).__name__)
+        self._build(X)
+        return self._take(labels)
+
+    def relabel(self, y: Any) -> Self:
+        """Other labels on the same graph: nothing that depends on the features alone is computed again."""
+        check_is_fitted(self)
+        return self._take(read_labels(y, self._labels.n, type(self).__name__))
+
+    def _take(self, labels: Labels) -> Self:
+        self._labels = labels
+        self.classes_ = labels.classes
+        self.reached_ = reached_components(self._component, self.n_components_, labels.rows)[self._component]
+        self._kept: dict[str, Any] = {}
+        self._spread()
+        return self
+
+    @property
+    def scores_(self) -> Floats:
+        """F = G Y (n, c), labelled rows included and not clamped."""
+        check_is_fitted(self)
+        return self._keep("scores", lambda: self._scores(slice(None)))
+
+    @property
+    def label_distributions_(self) -> Floats:
+        """Probabilities of the classes for each row (n, c)."""
+        check_is_fitted(self)
+        return self._keep("distributions", lambda: self._probabilities(self.scores_, self.reached_))
+
+    @property
+    def transduction_(self) -> NDArray[Any]:
+        """The class of each row (n,). Rows keep the class their score says, labelled ones too."""
+        check_is_fitted(self)
+        return self._keep("transduction", self._transduce)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each new row."""
+        F, is_reached = self._new_rows(X)
+        return self._decide(F, is_reached)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class for each new row."""
+        return self._probabilities(*self._new_rows(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second."""
+        F, _ = self._new_rows(X)
+        return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def _keep(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
+
+    def _new_rows(self, X: Any) -> tuple[Floats, Bools]:
+        check_is_fitted(self)
+        return self._extend(check_features(self, X, reset=False))
+
+    def _transduce(self) -> NDArray[Any]:
+        n, c = self._labels.n, len(self.classes_)
+        parts = [self._decide(self._scores(rows), self.reached_[rows]) for rows in row_blocks(n, c)]
+        return np.concatenate(parts)
+
+    def _decide(self, F: Floats, is_reached: Bools) -> NDArray[Any]:
+        best = F.argmax(axis=1)
+        best[~is_reached] = self._labels.counts.argmax()
+        return self.classes_[best]
+
+    def _probabilities(self, F: Floats, is_reached: Bools) -> Floats:
+        temperature = self._keep(
+            "temperature", lambda: calibrate(self._labels, lambda places: self._held_out(places, ROUGH))
+        )
+        p = probabilities(F, temperature)
+        p[~is_reached] = self._labels.shares
+        return p
+
+    def _calibrate(self) -> float:
+        return calibrate(self._labels, lambda places: self._held_out(places, ROUGH))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "graph", "knn") == "precomputed"
+        return tags
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _build(self, X: Any) -> None:
+        raise NotImplementedError
+
+    def _spread(self) -> None:
+        raise NotImplementedError
+
+    def _scores(self, rows: slice) -> Floats:
+        raise NotImplementedError
+
+    def _extend(self, X: Any) -> tuple[Floats, Bools]:
+        raise NotImplementedError
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        raise NotImplementedError
+
+
+def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """X as a numeric array or CSR matrix without NaN, in the type it came in."""
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    check_finite(X)
+    return X
+
+
+def check_finite(X: Any) -> None:
+    """Name the first entry that is not a number. The sum is finite if all entries are, and takes no memory."""
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
+        return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    place = np.argwhere(bad)[0]
+    row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
+    kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
+    raise DataError(
+        f"X holds {kind} at row {row}, column {column} ({int(bad.sum()):,} values of NaN or infinity in all); fill "
+        "them (sklearn.impute.SimpleImputer) or drop those rows or columns first."
+    )

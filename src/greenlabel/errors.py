@@ -1,0 +1,35 @@
+"""What can go wrong, as a tree:
+
+    GreenlabelError (a ValueError)
+    ├── ParameterError     a parameter of the wrong type, out of range, or unknown by name
+    ├── DataError          features that cannot be used: NaN, text, another width
+    ├── LabelError         labels that cannot be used: none, a single class, another length
+    ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
+    └── MemoryLimitError   a dense method asked for more memory than the machine has free
+
+Every message says what came, what was needed and what to do.
+"""
+
+
+class GreenlabelError(ValueError):
+    """Anything greenlabel refuses; catch this to catch them all."""
+
+
+class ParameterError(GreenlabelError):
+    """A parameter of the wrong type, out of range, or unknown by name."""
+
+
+class DataError(GreenlabelError):
+    """Features that cannot be used."""
+
+
+class LabelError(GreenlabelError):
+    """Labels that cannot be used."""
+
+
+class GraphError(GreenlabelError):
+    """A similarity matrix that is no graph, or a graph on which the asked-for system has no inverse."""
+
+
+class MemoryLimitError(GreenlabelError):
+    """A dense method that would need more memory than is free."""

@@ -1,0 +1,377 @@
+"""The four estimators: shells without arithmetic around graph, anchors, operators and labels."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from greenlabel.anchors import ANCHORS, SPLIT_AXES, find_anchors, given_anchors, mixing_matrix
+from greenlabel.base import Bools, Floats, GraphClassifier, Ints
+from greenlabel.checks import check_choice, check_integer, check_real
+from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
+from greenlabel.errors import ParameterError
+from greenlabel.graph import (
+    WEIGHTS,
+    Graph,
+    anchor_components,
+    check_similarity,
+    check_ties,
+    gaussian_width,
+    knn_graph,
+    make_graph,
+    mean_of_neighbours,
+    reached_components,
+    ties_of_new_rows,
+)
+from greenlabel.green import (
+    SOLVERS,
+    TOLERANCE,
+    AnchoredGreen,
+    column_means,
+    score_of_new_rows,
+    scores_without_own_label,
+)
+from greenlabel.neighbors import exact_search, graph_search, working
+from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
+
+GRAPHS = ("knn", "precomputed")
+RELATIVE_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree
+DIRECT_ROWS = 1500  # solver="auto" factors the dense system up to here, where it is as fast as any
+SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
+ROWS_PER_ANCHOR, MOST_ANCHORS = 10, 2048  # n_anchors="auto"
+
+
+class _KnnClassifier(GraphClassifier):
+    """On a k-NN graph, or on a graph that is given.
+
+    A subclass defines
+        _prepare(graph)                  its operator
+        _spread()                        sets _F, the scores
+        _score_new(mean, degree)         scores of new rows from the mean of their neighbours' scores
+    """
+
+    n_neighbors: int
+    weights: str
+    graph: str
+    random_state: Any
+    _F: Floats
+
+    def _check_parameters(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("graph", self.graph, GRAPHS)
+
+    def _build(self, X: Any) -> None:
+        if self.graph == "precomputed":
+            self._search, graph = None, make_graph(check_similarity(X))
+        else:
+            self._k = _cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
+            self._width = gaussian_width(X) if self.weights == "gaussian" else 1.0
+            self._search = graph_search(working(X), _generator(self.random_state))
+            graph = knn_graph(self._search, self._k, self.weights, self._width)
+        self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
+        self._prepare(graph)
+
+    def _scores(self, rows: slice) -> Floats:
+        return self._F[rows]
+
+    def _extend(self, X: Any) -> tuple[Floats, Bools]:
+        if self._search is None:
+            ties = check_ties(X)
+        else:
+            ties = ties_of_new_rows(self._search, X, self._k, self.weights, self._width) * self._graph.mean_degree
+        mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
+        return self._score_new(mean, degree), degree > 0
+
+    def _prepare(self, graph: Graph) -> None:
+        raise NotImplementedError
+
+    def _score_new(self, mean: Floats, degree: Floats) -> Floats:
+        raise NotImplementedError
+
+
+class GreenClassifier(_KnnClassifier):
+    """The improved Green function on a k-NN graph: F = (L + n mu I)^-1 (Y - 1 ybar').
+
+    Parameters
+    ----------
+    n_neighbors : int, default 10
+        Neighbours of each row in the graph.
+    weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
+        How similar neighbours are. "adaptive" has nothing to tune; "gaussian" is the paper's.
+    mu : float or "auto", default "auto"
+        The similarity that every pair of rows gains. "auto" makes n mu one percent of the mean degree.
+    solver : {"auto", "cg", "direct", "eigen"}, default "auto"
+        "direct" (GF(G)) and "eigen" (GF) are dense, n x n; "cg" is sparse. "eigen" with mu=0 is the original method.
+    graph : {"knn", "precomputed"}, default "knn"
+        With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
+    random_state : int, RandomState or None
+        Seeds the approximate neighbour search that large data needs.
+
+    Attributes
+    ----------
+    classes_ : (c,) the classes, sorted
+    scores_ : (n, c) F
+    label_distributions_ : (n, c) probabilities
+    transduction_ : (n,) the class of each row
+    mu_ : the mu that was used
+    n_components_ : connected components of the graph
+    reached_ : (n,) False where a row's component holds no label
+    n_features_in_ : d
+
+    Examples
+    --------
+    >>> from greenlabel import GreenClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> GreenClassifier(n_neighbors=2).fit(X, [0, -1, -1, 1, -1, -1]).transduction_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "adaptive",
+        mu: float | str = "auto",
+        solver: str = "auto",
+        graph: str = "knn",
+        random_state: Any = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.mu = mu
+        self.solver = solver
+        self.graph = graph
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_mu(self.mu)
+        check_choice("solver", self.solver, ["auto", *SOLVERS])
+
+    def _prepare(self, graph: Graph) -> None:
+        self.mu_ = _choose_mu(self.mu, graph.mean_degree, graph.n)
+        solver = self.solver
+        if solver == "auto":
+            solver = "direct" if graph.n <= DIRECT_ROWS else "cg"
+        self._operator = SOLVERS[solver](graph, graph.n * self.mu_)
+
+    def _spread(self) -> None:
+        self._F = self._operator.solve(self._labels.Y)
+
+    def _score_new(self, mean: Floats, degree: Floats) -> Floats:
+        return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        rows = self._labels.rows[places]
+        return scores_without_own_label(self._operator, self._F[rows], rows, self._labels.codes[places], tolerance)
+
+
+class ConsistencyClassifier(_KnnClassifier):
+    """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.
+
+    Parameters
+    ----------
+    n_neighbors, weights, graph, random_state
+        As in GreenClassifier.
+    gamma : float, default 1.0
+        How strongly scores are held to the labels (and, on unlabelled rows, to zero).
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "adaptive",
+        gamma: float = 1.0,
+        graph: str = "knn",
+        random_state: Any = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.gamma = gamma
+        self.graph = graph
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_real("gamma", self.gamma, 0, above=True)
+
+    def _prepare(self, graph: Graph) -> None:
+        self._operator = ConsistencyOperator(graph, float(self.gamma))
+
+    def _spread(self) -> None:
+        self._F = self._operator.solve(self._labels.Y)
+
+    def _score_new(self, mean: Floats, degree: Floats) -> Floats:
+        return score_of_new_rows(mean, degree, float(self.gamma), 0)
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        rows = self._labels.rows[places]
+        return scores_without_own_label(self._operator, self._F[rows], rows, self._labels.codes[places], tolerance)
+
+
+class HarmonicClassifier(_KnnClassifier):
+    """Gaussian fields and harmonic functions (HF): labelled rows are clamped, every other row is its neighbours' mean.
+
+    Parameters
+    ----------
+    n_neighbors, weights, graph, random_state
+        As in GreenClassifier.
+    """
+
+    def __init__(
+        self, n_neighbors: int = 10, *, weights: str = "adaptive", graph: str = "knn", random_state: Any = None
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.graph = graph
+        self.random_state = random_state
+
+    def _prepare(self, graph: Graph) -> None:
+        """Nothing to factor: which rows are clamped depends on the labels."""
+
+    def _spread(self) -> None:
+        self._F = harmonic_scores(self._graph, self._labels, self.reached_)
+
+    def _score_new(self, mean: Floats, degree: Floats) -> Floats:
+        return np.where(degree[:, None] > 0, mean, self._labels.shares)
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        return harmonic_leave_one_out(self._graph, self._labels, self.reached_, tolerance)[places]
+
+
+class AnchoredGreenClassifier(GraphClassifier):
+    """The improved Green function on an anchored graph, for many rows: similarity only through a few anchors.
+
+    Parameters
+    ----------
+    n_anchors : int or "auto", default "auto"
+        More anchors are more accurate and slower. "auto" takes a tenth of the rows, 2,048 at the most.
+    n_neighbors : int, default 5
+        Anchors that each row is a mix of; fewer than there are anchors.
+    mu : float or "auto", default "auto"
+        The similarity that every pair of rows gains. "auto" makes n mu one percent of the degree, which is 1 here.
+    anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
+        How anchors are found; "bkhk" is balanced k-means applied hierarchically. An array gives them.
+    random_state : int, RandomState or None
+        Seeds the choice of anchors.
+
+    Attributes
+    ----------
+    classes_, scores_, label_distributions_, transduction_, mu_, n_components_, reached_, n_features_in_
+        As in GreenClassifier.
+    anchors_ : (m, d) the anchors
+    """
+
+    def __init__(
+        self,
+        n_anchors: int | str = "auto",
+        n_neighbors: int = 5,
+        *,
+        mu: float | str = "auto",
+        anchors: Any = "bkhk",
+        random_state: Any = None,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.mu = mu
+        self.anchors = anchors
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        _check_mu(self.mu)
+        if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
+            check_integer("n_anchors", self.n_anchors, 1)
+        if isinstance(self.anchors, str):
+            check_choice("anchors", self.anchors, ANCHORS)
+
+    def _build(self, X: Any) -> None:
+        n, d = X.shape
+        rng = _generator(self.random_state)
+        m, self._k = self._sizes(n)
+        projection = None
+        if not sp.issparse(X) and d > SPLIT_AXES:
+            projection = principal_axes(working(X[sample_rows(n, SAMPLE_ROWS, rng)]), min(d, SEARCH_AXES))
+        if isinstance(self.anchors, str):
+            P = find_anchors(X, m, self.anchors, projection, rng)
+        else:
+            P = given_anchors(self.anchors, d)
+        self._search = exact_search(sp.csr_array(P) if sp.issparse(X) else P, n, projection)
+        self.anchors_ = P.toarray() if sp.issparse(P) else P
+        Z = mixing_matrix(X, self._search, self._k)
+        gram = sp.csr_array(Z.T @ Z)
+        self._anchor_component, self.n_components_ = anchor_components(gram)
+        self._component = self._anchor_component[Z.indices[:: self._k]]  # of the nearest anchor, whose weight is not 0
+        self.mu_ = _choose_mu(self.mu, 1.0, n)
+        self._operator = AnchoredGreen(Z, gram, n * self.mu_, self.n_components_)
+
+    def _sizes(self, n: int) -> tuple[int, int]:
+        """Number of anchors and of neighbours for n rows."""
+        k = self.n_neighbors
+        if not isinstance(self.anchors, str):
+            m = np.shape(self.anchors)[0] if np.ndim(self.anchors) else 0
+            remedy = "give more anchors or lower n_neighbors"
+        elif self.n_anchors == "auto":
+            m = min(n, max(k + 1, min(MOST_ANCHORS, n // ROWS_PER_ANCHOR)))
+            return m, _cut_neighbors(k, m - 1, "anchors")
+        else:
+            m = int(self.n_anchors)
+            if m > n:
+                raise ParameterError(f"n_anchors={m} needs at least {m} rows, got {n}; lower n_anchors or add rows.")
+            remedy = "raise n_anchors or lower n_neighbors"
+        if m <= k:
+            raise ParameterError(f"n_neighbors={k} needs at least {k + 1} anchors, got {m}; {remedy}.")
+        return m, k
+
+    def _spread(self) -> None:
+        self._coefficients = self._operator.coefficients(self._labels.Y)
+
+    def _scores(self, rows: slice) -> Floats:
+        return self._operator.scores(self._labels.Y, self._coefficients, rows)
+
+    def _extend(self, X: Any) -> tuple[Floats, Bools]:
+        Z = mixing_matrix(X, self._search, self._k)
+        F = score_of_new_rows(Z @ self._coefficients, 1.0, self._labels.n * self.mu_, column_means(self._labels.Y))
+        holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
+        return F, Z @ holds_label[self._anchor_component] > 0
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        rows = self._labels.rows[places]
+        F = self._operator.scores(self._labels.Y, self._coefficients, rows)
+        return scores_without_own_label(self._operator, F, rows, self._labels.codes[places], tolerance)
+
+
+def leave_one_out(model: GraphClassifier) -> Floats:
+    """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
+
+    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times.
+    """
+    check_is_fitted(model)
+    return model._held_out(np.arange(len(model._labels.rows)), TOLERANCE)
+
+
+def _check_mu(mu: Any) -> None:
+    if not (isinstance(mu, str) and mu == "auto"):
+        if isinstance(mu, str):
+            raise ParameterError(f"mu={mu!r} is unknown; give 'auto' or a number of at least 0.")
+        check_real("mu", mu, 0)
+
+
+def _choose_mu(mu: Any, mean_degree: float, n: int) -> float:
+    """The absolute mu. A graph without any edge has no degree to go by; any mu will do there."""
+    return RELATIVE_SHIFT * (mean_degree or 1.0) / n if mu == "auto" else float(mu)
+
+
+def _cut_neighbors(k: int, most: int, of: str) -> int:
+    if k > most:
+        warnings.warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.", UserWarning, stacklevel=4)
+    return min(k, most)
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -1,0 +1,254 @@
+"""Green operators: F = G Y spreads the known labels over the graph.
+
+    L* = L + n mu I - mu 11'        every pair of rows gains a similarity mu                    (Eq. L*)
+    F  = argmin Tr(F' L* F) - 2 Tr(F' Y)   subject to   F'1 = 0                                (Eq. min*)
+       = (L + s I)^-1 (Y - 1 ybar'),   s = n mu,   ybar = Y'1 / n
+
+The paper reaches F'1 = 0 by a term eta 11' with a huge eta (Eq. F_eta). The constant vector is an eigenvector of L, so
+its limit is exact: centre Y, and no eta is needed.
+
+    operator        the paper's     factors                         one solve
+    EigenGreen      GF              L = U diag(sigma) U'            O(n^2 c)
+    DirectGreen     GF(G)           L + s I = R'R (Cholesky)        O(n^2 c)
+    SparseGreen     GF(G)           nothing                         conjugate gradients, O(n k c) a round
+    AnchoredGreen   GF(A)           theta I - B'B (m x m)           O(n k c + m^2 c)
+
+None of them knows the labels when it is made: factor once, solve many. Each has
+
+    solve(Y)        F = G Y, (n, c)           Y dense or sparse
+    columns(rows)   G[:, rows]                the influence of single labels
+    diagonal(rows)  G[rows, rows]             of a label on its own row: F_i - G_ii y_i is the leave-one-out score
+
+S (n, n) similarity     L Laplacian     Y (n, c) labels     F (n, c) scores     Z (n, m), B = Z diag(Z'1)^-1/2
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from greenlabel.checks import check_memory
+from greenlabel.errors import GraphError
+from greenlabel.graph import Graph
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+TOLERANCE = 1e-9  # relative residual at which conjugate gradients stop
+MAX_ROUNDS = 5000
+SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
+
+
+def centred(Y: Any) -> Floats:
+    """Y - 1 ybar': the labels on the complement of the constant vector, dense."""
+    Y = dense(Y)
+    return Y - Y.mean(axis=0)
+
+
+def unit_columns(n: int, rows: Ints) -> sp.csr_array:
+    """(n, len(rows)): one label of its own class on each of the rows."""
+    return sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+
+
+class GreenOperator:
+    """What all operators share."""
+
+    n: int
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        """``tolerance`` is read by iterative solvers only."""
+        raise NotImplementedError
+
+    def columns(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
+        return self.solve(unit_columns(self.n, rows), tolerance)
+
+    def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
+        return self.columns(rows, tolerance)[rows, np.arange(len(rows))]
+
+
+class EigenGreen(GreenOperator):
+    """GF by an eigendecomposition (Eq. F_GF on L*). With shift 0 it is the pseudo-inverse, the original GF."""
+
+    def __init__(self, graph: Graph, shift: float):
+        self.n = n = graph.n
+        check_memory(4 * 8 * n**2, f"solver='eigen' on {n:,} rows", SPARSE_INSTEAD)
+        sigma, self._U = scipy.linalg.eigh(laplacian(graph).toarray(), overwrite_a=True, check_finite=False)
+        sigma[: graph.n_components] = 0  # known: one zero for each component
+        # 1 / (sigma + shift); the zero modes that are left without a shift are discarded (Conclusion 3).
+        self._inverse = np.divide(1, sigma + shift, out=np.zeros(n), where=sigma + shift > 0)
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        return self._U @ (self._inverse[:, None] * (self._U.T @ centred(Y)))
+
+
+class DirectGreen(GreenOperator):
+    """GF(G): elimination on the dense system (Algorithm 1), by Cholesky.
+
+    A multiple of 11' is added, which changes nothing on centred labels and keeps the system positive definite
+    when the shift is 0.
+    """
+
+    def __init__(self, graph: Graph, shift: float):
+        self.n = n = graph.n
+        check_memory(2 * 8 * n**2, f"solver='direct' on {n:,} rows", SPARSE_INSTEAD)
+        check_invertible(graph.n_components, shift)
+        A = laplacian(graph).toarray()
+        A += (np.trace(A) / n + 1) / n
+        A[np.diag_indices(n)] += shift
+        self._factor = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        return scipy.linalg.cho_solve(self._factor, centred(Y), check_finite=False)
+
+
+class SparseGreen(GreenOperator):
+    """GF(G) without a dense matrix: conjugate gradients on the sparse system, all classes at once."""
+
+    def __init__(self, graph: Graph, shift: float):
+        check_invertible(graph.n_components, shift)
+        self.n = graph.n
+        self._S, self._diagonal = graph.S, graph.degree + shift
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        F = conjugate_gradients(self._S, self._diagonal, centred(Y), tolerance)
+        return F - F.mean(axis=0)
+
+
+class AnchoredGreen(GreenOperator):
+    """GF(A): the Green operator of S = B B' (Algorithm 2). All degrees are 1, and with theta = 1 + s, Woodbury gives
+
+        F = (Yc + B W) / theta,     W = (theta I - B'B)^-1 B' Yc,     Yc = Y - 1 ybar'        (from Eq. F_result)
+
+    theta I - B'B is positive definite up to its known vector sqrt(lambda), lambda = Z'1, which B' maps the constant to:
+    adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
+    """
+
+    def __init__(self, Z: sp.csr_array, gram: sp.csr_array, shift: float, n_components: int):
+        """``gram`` is Z'Z, which the count of components needs too."""
+        check_invertible(n_components, shift)
+        self.n, self.Z, self.theta = Z.shape[0], Z, 1 + shift
+        m = Z.shape[1]
+        check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
+        mass = np.asarray(Z.sum(axis=0)).ravel()  # lambda
+        # An anchor that no row uses has no mass and no entry in Z: its scale is never seen.
+        self.scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
+        M = gram.toarray()
+        M *= -np.outer(self.scale, self.scale)
+        M += np.sqrt(np.outer(mass, mass)) / self.n
+        M[np.diag_indices(m)] += self.theta
+        self._root_mass = np.sqrt(mass)
+        self._factor = scipy.linalg.cho_factor(M, overwrite_a=True, check_finite=False)
+
+    def coefficients(self, Y: Any) -> Floats:
+        """diag(Z'1)^-1/2 W (m, c): what an unlabelled row needs, F_i = (z_i' coefficients - ybar) / theta."""
+        BY = self.scale[:, None] * dense(self.Z.T @ Y) - np.outer(self._root_mass, column_means(Y))
+        return self.scale[:, None] * scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
+
+    def scores(self, Y: Any, coefficients: Floats, rows: Any) -> Floats:
+        """F of some rows, from the coefficients of Y."""
+        F = self.Z[rows] @ coefficients
+        F += dense(Y[rows])
+        F -= column_means(Y)
+        F /= self.theta
+        return F
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        return self.scores(Y, self.coefficients(Y), slice(None))
+
+    def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
+        coefficients = self.coefficients(unit_columns(self.n, rows))
+        own = np.asarray(self.Z[rows].multiply(coefficients.T).sum(axis=1)).ravel()
+        return (1 - 1 / self.n + own) / self.theta
+
+
+def laplacian(graph: Graph) -> sp.csr_array:
+    return sp.csr_array(sp.diags_array(graph.degree) - graph.S)
+
+
+def check_invertible(n_components: int, shift: float) -> None:
+    if shift <= 0 and n_components > 1:
+        raise GraphError(
+            f"mu=0 on a graph of {n_components} components leaves a system without an inverse; "
+            "give mu > 0 or mu='auto' (the pseudo-inverse of the original method is solver='eigen')."
+        )
+
+
+def column_means(Y: Any) -> Floats:
+    return np.asarray(Y.sum(axis=0), dtype=np.float64).ravel() / Y.shape[0]
+
+
+def dense(A: Any) -> Floats:
+    return A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
+
+
+def conjugate_gradients(S: sp.csr_array, diagonal: Floats, B: Floats, tolerance: float = TOLERANCE) -> Floats:
+    """X with (diag(diagonal) - S) X = B, all columns at once; a column that has converged takes no further part.
+
+    Scaled by the diagonal on both sides the system is I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
+    those of the original with a Jacobi preconditioner. A row without any similarity and shift (diagonal 0) stays 0.
+    """
+    scale = np.divide(1, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
+    T = sp.csr_array(S.multiply(scale).multiply(scale.T))
+    R = B * scale
+    X = np.zeros_like(R)
+    size = squared_columns(R)
+    active = np.flatnonzero(size > 0)
+    x, r, p, rr = X[:, active], R[:, active], R[:, active].copy(), size[active]
+    for _ in range(MAX_ROUNDS):
+        done = rr <= tolerance**2 * size[active]
+        if done.any():
+            X[:, active[done]] = x[:, done]
+            active, x, r, p, rr = active[~done], x[:, ~done], r[:, ~done], p[:, ~done], rr[~done]
+        if not len(active):
+            return X * scale
+        q = p - T @ p
+        step = rr / np.einsum("nc,nc->c", p, q)
+        x += step * p
+        r -= step * q
+        before, rr = rr, squared_columns(r)
+        p *= rr / before
+        p += r
+    X[:, active] = x
+    worst = float(np.sqrt((rr / size[active]).max()))
+    warnings.warn(
+        f"conjugate gradients stopped after {MAX_ROUNDS} rounds at a relative residual of {worst:.1e} "
+        f"(wanted {tolerance:.0e}); raise mu, or use solver='direct'.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return X * scale
+
+
+def squared_columns(A: Floats) -> Floats:
+    return np.einsum("nc,nc->c", A, A)
+
+
+SOLVERS: dict[str, type[EigenGreen | DirectGreen | SparseGreen]] = {
+    "eigen": EigenGreen,
+    "direct": DirectGreen,
+    "cg": SparseGreen,
+}
+
+
+def score_of_new_rows(mean: Floats, degree: Any, shift: float, ybar: Any) -> Floats:
+    """F of unlabelled rows tied to the graph with a total similarity ``degree``; ``mean`` is their neighbours' mean F.
+
+    Such a row adds its equation (degree + s) F_x - degree mean = -ybar to the system; without ybar it is LLGC's. A row
+    tied to nothing, without a shift, has no equation: 0.
+    """
+    total = np.asarray(degree + shift, dtype=np.float64).reshape(-1, 1)
+    degree = np.asarray(degree, dtype=np.float64).reshape(-1, 1)
+    return np.divide(degree * mean - ybar, total, out=np.zeros_like(mean), where=total > 0)
+
+
+def scores_without_own_label(
+    operator: GreenOperator, F: Floats, rows: Ints, codes: Ints, tolerance: float = TOLERANCE
+) -> Floats:
+    """F_i - G_ii y_i: the scores of labelled rows (their F given) had each one not been labelled itself."""
+    F = F.copy()
+    F[np.arange(len(rows)), codes] -= operator.diagonal(rows, tolerance)
+    return F

@@ -1,0 +1,171 @@
+"""Labels: y <-> Y, and F -> class, probability, margin.
+
+    Y (n, c) one-hot rows where a label is known, zero rows elsewhere      (Eq. y2)
+    p_ij = exp(t E_ij) / sum_j' exp(t E_ij')    probabilities; E the evidence in F, t one temperature for all rows
+
+The temperature is chosen where the answer is known: on the scores that labelled rows get from the other labels alone.
+A row that no label reaches has the shares of the given labels as its probabilities.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.utils.validation import column_or_1d
+
+from greenlabel.errors import LabelError
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+UNLABELED = -1
+CALIBRATION_ROWS = 100  # labelled rows that choose the temperature
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The known labels of n rows."""
+
+    n: int
+    classes: NDArray[Any]  # (c,) sorted
+    rows: Ints  # (l,) labelled rows, ascending
+    codes: Ints  # (l,) their place in classes
+
+    @cached_property
+    def Y(self) -> sp.csr_array:
+        """One-hot (Eq. y2), sparse."""
+        return sp.csr_array((np.ones(len(self.rows)), (self.rows, self.codes)), shape=(self.n, len(self.classes)))
+
+    @cached_property
+    def counts(self) -> Ints:
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+    @property
+    def shares(self) -> Floats:
+        return self.counts / len(self.codes)
+
+
+def signed(labels: Labels) -> Floats:
+    """The other coding of the same labels: +1 the class, -1 the other classes, 0 unlabelled (Eq. y1)."""
+    Y = np.zeros((labels.n, len(labels.classes)))
+    Y[labels.rows] = -1
+    Y[labels.rows, labels.codes] = 1
+    return Y
+
+
+def read_labels(y: Any, n: int, reader: str) -> Labels:
+    """Labels from y: -1 is unlabelled; so are NaN, None and "" . ``reader`` is named in the messages."""
+    if y is None:
+        raise LabelError(f"{reader} requires y to be passed, but the target y is None; mark unlabelled rows with -1.")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != n:
+        raise LabelError(f"y has {len(y)} entries, X has {n} rows; give one label per row, -1 where it is unknown.")
+    rows = np.flatnonzero(~is_unlabelled(y))
+    if not len(rows):
+        raise LabelError(
+            f"y holds no label at all in {n} rows; label rows of two classes at least, leave the rest at -1."
+        )
+    classes, codes = distinct(y[rows])
+    if len(classes) < 2:
+        raise LabelError(
+            f"y holds a single class ({str(classes[0])!r}, {len(rows)} labels); label a row of another class too."
+        )
+    return Labels(n, classes, rows, codes)
+
+
+def is_unlabelled(y: NDArray[Any]) -> NDArray[np.bool_]:
+    if y.dtype.kind == "f":
+        return np.isnan(y) | (y == UNLABELED)
+    if y.dtype.kind in "iu":
+        return y == UNLABELED
+    if y.dtype.kind in "US":
+        return y == y.dtype.type("")
+    if y.dtype.kind == "O":
+        return np.fromiter(map(_is_blank, y), bool, len(y))
+    return np.zeros(len(y), bool)
+
+
+def _is_blank(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' signs for a missing value
+        return True
+    if isinstance(label, str):
+        return label == ""
+    return bool(label != label) or (not isinstance(label, (bool, np.bool_)) and bool(label == UNLABELED))
+
+
+def distinct(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Sorted classes, and the place of each given label among them."""
+    if given.dtype.kind == "O" and not all(isinstance(label, str) for label in given):
+        kinds = {"text" if isinstance(label, str) else "numbers" for label in given}
+        if len(kinds) > 1:
+            raise LabelError("y mixes text and numbers as labels; make them all text or all numbers.")
+        given = np.array(given.tolist())
+    if given.dtype.kind == "f" and (given != np.floor(given)).any():
+        example = given[given != np.floor(given)][0]
+        raise LabelError(
+            f"Unknown label type: continuous. y holds {example:g}; classes are whole numbers or text, so round or "
+            "bin the values first."
+        )
+    classes, codes = np.unique(given, return_inverse=True)
+    return classes, codes.ravel()
+
+
+def probabilities(F: Floats, temperature: float) -> Floats:
+    return softmax(temperature * evidence(F), axis=1)
+
+
+def evidence(F: Floats) -> Floats:
+    """Scores of each row beyond their mean, divided by the root of the lead of its best one.
+
+    Between scores as they are, which leave rows far from all labels undecided, and scores of unit lead, which make
+    them as sure as any. Orders the classes of a row as F does.
+    """
+    beyond = F - F.mean(axis=1, keepdims=True)
+    lead = beyond.max(axis=1, keepdims=True)
+    return np.divide(beyond, np.sqrt(lead), out=np.zeros_like(beyond), where=lead > 0)
+
+
+def calibrate(labels: Labels, held_out: Callable[[Ints], Floats]) -> float:
+    """The temperature from held-out scores of labelled rows whose class has another label to be recognised by.
+
+    A sample of them is enough. With one label per class nothing can be held out: the temperature is then the one at
+    which a row of typical lead has the evidence 2, and probabilities are an order, not a promise.
+    """
+    told = np.flatnonzero(labels.counts[labels.codes] > 1)
+    if len(told):
+        chosen = told[np.linspace(0, len(told) - 1, min(len(told), CALIBRATION_ROWS)).astype(int)]
+        return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
+    typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
+    return float(2 / typical) if typical > 0 else 1.0
+
+
+def choose_temperature(E: Floats, codes: Ints) -> float:
+    """The t for which softmax(t E) fits the true classes best, E (l, c) held-out evidence.
+
+    One more observation, spread over all classes, stands beside the l held-out ones: a finite number of right answers
+    never earns certainty.
+    """
+    n_held, c = E.shape
+    target = np.full((n_held, c), 1 / (c * (n_held + 1)))
+    target[np.arange(n_held), codes] += n_held / (n_held + 1)
+    scale = np.abs(E).max()
+    if scale == 0:
+        return 1.0  # no evidence at all: every temperature gives equal probabilities
+
+    def loss(log_t: float) -> float:
+        return -float((target * log_softmax(np.exp(log_t) / scale * E, axis=1)).sum())
+
+    best = minimize_scalar(loss, bounds=(np.log(1e-3), np.log(1e4)), method="bounded")
+    return float(np.exp(best.x) / scale)
+
+
+def margins(probability: Floats) -> Floats:
+    """How far the most probable class of each row is ahead of the second."""
+    two = np.partition(probability, -2, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
