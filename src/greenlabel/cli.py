@@ -73,7 +73,7 @@ def demo(
 def main() -> None:
     """Run the command line; what greenlabel refuses is one line and exit code 1."""
     try:
-        app()
+        app(prog_name="greenlabel")
     except (GreenlabelError, OSError) as error:
         print(f"greenlabel: {error}", file=sys.stderr)
         raise SystemExit(1) from None

@@ -227,9 +227,8 @@ class ClusterSearch(Search):
         self._projection = projection
         n, q = len(P), projection.axes.shape[1]
         n_clusters = int(2 * np.sqrt(n))
-        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(q), q, n_clusters)
-        index.own_fields, index.nprobe = True, CLUSTERS_PROBED
-        index.quantizer.this.disown()  # type: ignore[attr-defined]
+        index = faiss.index_factory(q, f"IVF{n_clusters},Flat")
+        index.nprobe = CLUSTERS_PROBED
         index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 5, seed, 64
         coordinates = np.concatenate([self._coordinates(P[rows]) for rows in row_blocks(n, P.shape[1])])
         index.train(coordinates)

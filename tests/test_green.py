@@ -1,0 +1,153 @@
+"""Every operator against the one dense reference."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+import greenlabel.green
+import reference
+from greenlabel.anchors import mixing_matrix
+from greenlabel.errors import GraphError, MemoryLimitError
+from greenlabel.graph import anchor_components, knn_graph, make_graph
+from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, conjugate_gradients
+from greenlabel.neighbors import exact_search, graph_search
+
+MUS = [1e-6, 1e-3, 0.1]
+
+
+def one_hot(codes, n, c):
+    Y = np.zeros((n, c))
+    Y[np.arange(len(codes)), codes] = 1
+    return Y
+
+
+@pytest.fixture
+def graph(blobs):
+    graph = knn_graph(graph_search(blobs[0], np.random.default_rng(0)), 8, "adaptive", 1.0)
+    assert graph.n_components == 1
+    return graph
+
+
+@pytest.fixture
+def anchored(blobs):
+    X, _ = blobs
+    Z = mixing_matrix(X, exact_search(X[::10], len(X)), 3)
+    gram = sp.csr_array(Z.T @ Z)
+    return Z, gram, anchor_components(gram)[1]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("mu", MUS)
+def test_scores_on_a_connected_graph_equal_the_dense_formula(graph, solver, mu, rng):
+    Y = one_hot(rng.integers(0, 4, 12), graph.n, 4)
+    F = SOLVERS[solver](graph, graph.n * mu).solve(Y)
+    expected = reference.green(graph.S.toarray(), mu) @ Y
+    assert_allclose(F, expected, atol=1e-8 * abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("mu", MUS)
+def test_scores_on_a_disconnected_graph_equal_the_dense_formula(two_islands, solver, mu, rng):
+    Y = one_hot(rng.integers(0, 3, 9), 50, 3)
+    F = SOLVERS[solver](make_graph(sp.csr_array(two_islands)), 50 * mu).solve(Y)
+    expected = reference.green(two_islands, mu) @ Y
+    assert_allclose(F, expected, atol=1e-8 * abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_mu_a_connected_graph_has_the_original_scores(graph, solver):
+    Y = one_hot([0, 1, 2], graph.n, 3)
+    F = SOLVERS[solver](graph, 0.0).solve(Y)
+    assert_allclose(F, reference.original_green(graph.S.toarray()) @ Y, atol=1e-8)
+
+
+def test_eigen_without_mu_is_the_pseudo_inverse_on_a_disconnected_graph(two_islands):
+    Y = one_hot([0, 1], 50, 2)
+    F = EigenGreen(make_graph(sp.csr_array(two_islands)), 0.0).solve(Y)
+    assert_allclose(F, reference.original_green(two_islands) @ Y, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+def test_without_mu_a_disconnected_graph_is_refused(two_islands, solver):
+    with pytest.raises(GraphError, match=r"2 components.*mu > 0 or mu='auto'"):
+        SOLVERS[solver](make_graph(sp.csr_array(two_islands)), 0.0)
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.1])
+def test_anchored_scores_equal_the_dense_formula(anchored, mu, rng):
+    Z, gram, n_components = anchored
+    Y = one_hot(rng.integers(0, 4, 12), Z.shape[0], 4)
+    F = AnchoredGreen(Z, gram, Z.shape[0] * mu, n_components).solve(Y)
+    Zd = Z.toarray()
+    expected = reference.green(Zd / Zd.sum(axis=0) @ Zd.T, mu) @ Y
+    assert_allclose(F, expected, atol=1e-9 * abs(expected).max())
+
+
+def test_anchored_scores_equal_the_printed_equation(anchored, rng):
+    Z, gram, n_components = anchored
+    Y = one_hot(rng.integers(0, 4, 12), Z.shape[0], 4)
+    F = AnchoredGreen(Z, gram, Z.shape[0] * 1e-3, n_components).solve(Y)
+    assert_allclose(F, reference.bordered(Z.toarray(), 1e-3, Y), atol=1e-9)
+
+
+def test_the_printed_eta_tends_to_the_exact_scores(two_islands):
+    Y = one_hot([0, 1, 1, 0], 50, 2)
+    exact = DirectGreen(make_graph(sp.csr_array(two_islands)), 50 * 1e-3).solve(Y)
+    gaps = [abs(reference.elimination(two_islands, 1e-3, eta, Y) - exact).max() for eta in (1, 1e3, 1e6)]
+    assert gaps[0] > 100 * gaps[1] > 100 * gaps[2]
+    assert gaps[2] < 1e-6
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_columns_and_diagonal_are_those_of_the_operator(two_islands, solver):
+    operator = SOLVERS[solver](make_graph(sp.csr_array(two_islands)), 0.05)
+    G, rows = reference.green(two_islands, 0.05 / 50), np.array([3, 17, 44])
+    assert_allclose(operator.columns(rows), G[:, rows], atol=1e-7)
+    assert_allclose(operator.diagonal(rows), G[rows, rows], atol=1e-7)
+
+
+def test_anchored_columns_and_diagonal_are_those_of_the_operator(anchored):
+    Z, gram, n_components = anchored
+    Zd, rows = Z.toarray(), np.array([3, 17, 144])
+    G = reference.green(Zd / Zd.sum(axis=0) @ Zd.T, 1e-3)
+    operator = AnchoredGreen(Z, gram, Z.shape[0] * 1e-3, n_components)
+    assert_allclose(operator.columns(rows), G[:, rows], atol=1e-9)
+    assert_allclose(operator.diagonal(rows), G[rows, rows], atol=1e-9)
+
+
+def test_an_anchor_that_no_row_uses_changes_nothing(anchored):
+    Z, gram, n_components = anchored
+    Y = one_hot([0, 1], Z.shape[0], 2)
+    wider = sp.hstack([Z, sp.csr_array((Z.shape[0], 1))]).tocsr()
+    F = AnchoredGreen(wider, sp.csr_array(wider.T @ wider), 0.1, n_components).solve(Y)
+    assert_allclose(F, AnchoredGreen(Z, gram, 0.1, n_components).solve(Y), atol=1e-12)
+
+
+@pytest.mark.parametrize("operator", [EigenGreen, DirectGreen, SparseGreen])
+def test_sparse_and_dense_labels_give_the_same_scores(graph, operator):
+    Y = one_hot([0, 1, 2], graph.n, 3)
+    green = operator(graph, 0.1)
+    assert_allclose(green.solve(sp.csr_array(Y)), green.solve(Y), atol=1e-14)
+
+
+def test_conjugate_gradients_solve_the_system_for_columns_of_any_size(graph, rng):
+    B = rng.normal(size=(graph.n, 5)) * np.array([1e-12, 1, 1e12, 0, 1])
+    X = conjugate_gradients(graph.S, graph.degree + 0.01, B)
+    residual = np.linalg.norm((graph.degree + 0.01)[:, None] * X - graph.S @ X - B, axis=0)
+    assert (residual <= 1e-7 * np.linalg.norm(B, axis=0)).all()
+
+
+def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):
+    monkeypatch.setattr(greenlabel.green, "MAX_ROUNDS", 3)
+    with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de"):
+        conjugate_gradients(graph.S, graph.degree + 0.01, rng.normal(size=(graph.n, 2)))
+
+
+@pytest.mark.parametrize("operator", [EigenGreen, DirectGreen])
+def test_dense_operators_refuse_what_does_not_fit(operator):
+    n = 2_000_000
+    graph = make_graph(sp.csr_array((n, n)))
+    with pytest.raises(MemoryLimitError, match=r"2,000,000 rows needs \d+\.\d GiB.*use solver='cg'"):
+        operator(graph, 0.1)
