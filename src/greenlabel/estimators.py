@@ -38,10 +38,10 @@ from greenlabel.neighbors import exact_search, graph_search, working
 from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
 
 GRAPHS = ("knn", "precomputed")
-RELATIVE_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree
+KNN_SHIFT, ANCHORED_SHIFT = 0.01, 0.03  # mu="auto": n mu is this part of the mean degree
 DIRECT_ROWS = 1500  # solver="auto" factors the dense system up to here, where it is as fast as any
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
-ROWS_PER_ANCHOR, MOST_ANCHORS = 10, 2048  # n_anchors="auto"
+ROWS_PER_ANCHOR, MOST_ANCHORS = 4, 2048  # n_anchors="auto"
 
 
 class _KnnClassifier(GraphClassifier):
@@ -153,7 +153,7 @@ class GreenClassifier(_KnnClassifier):
         check_choice("solver", self.solver, ["auto", *SOLVERS])
 
     def _prepare(self, graph: Graph) -> None:
-        self.mu_ = _choose_mu(self.mu, graph.mean_degree, graph.n)
+        self.mu_ = _choose_mu(self.mu, KNN_SHIFT * graph.mean_degree, graph.n)
         solver = self.solver
         if solver == "auto":
             solver = "direct" if graph.n <= DIRECT_ROWS else "cg"
@@ -250,11 +250,11 @@ class AnchoredGreenClassifier(GraphClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a tenth of the rows, 2,048 at the most.
+        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most.
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
-        The similarity that every pair of rows gains. "auto" makes n mu one percent of the degree, which is 1 here.
+        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here.
     anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
         How anchors are found; "bkhk" is balanced k-means applied hierarchically. An array gives them.
     random_state : int, RandomState or None
@@ -307,7 +307,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         gram = sp.csr_array(Z.T @ Z)
         self._anchor_component, self.n_components_ = anchor_components(gram)
         self._component = self._anchor_component[Z.indices[:: self._k]]  # of the nearest anchor, whose weight is not 0
-        self.mu_ = _choose_mu(self.mu, 1.0, n)
+        self.mu_ = _choose_mu(self.mu, ANCHORED_SHIFT, n)
         self._operator = AnchoredGreen(Z, gram, n * self.mu_, self.n_components_)
 
     def _sizes(self, n: int) -> tuple[int, int]:
@@ -362,9 +362,9 @@ def _check_mu(mu: Any) -> None:
         check_real("mu", mu, 0)
 
 
-def _choose_mu(mu: Any, mean_degree: float, n: int) -> float:
-    """The absolute mu. A graph without any edge has no degree to go by; any mu will do there."""
-    return RELATIVE_SHIFT * (mean_degree or 1.0) / n if mu == "auto" else float(mu)
+def _choose_mu(mu: Any, shift: float, n: int) -> float:
+    """The absolute mu; "auto" is the one with n mu = shift. A graph without any edge has no scale: any mu will do."""
+    return (shift or 1.0) / n if mu == "auto" else float(mu)
 
 
 def _cut_neighbors(k: int, most: int, of: str) -> int:

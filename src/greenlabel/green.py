@@ -34,6 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from greenlabel.checks import check_memory
 from greenlabel.errors import GraphError
 from greenlabel.graph import Graph
+from greenlabel.threads import one_thread
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -141,7 +142,8 @@ class AnchoredGreen(GreenOperator):
         M += np.sqrt(np.outer(mass, mass)) / self.n
         M[np.diag_indices(m)] += self.theta
         self._root_mass = np.sqrt(mass)
-        self._factor = scipy.linalg.cho_factor(M, overwrite_a=True, check_finite=False)
+        with one_thread():
+            self._factor = scipy.linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
     def coefficients(self, Y: Any) -> Floats:
         """diag(Z'1)^-1/2 W (m, c): what an unlabelled row needs, F_i = (z_i' coefficients - ybar) / theta."""

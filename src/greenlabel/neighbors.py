@@ -209,7 +209,7 @@ class ReducedSearch(Search):
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q, slack = self._reduce(X)
-        bound, candidates = faiss.knn(Q, self._reduced, min(2 * self._wanted(k, own), len(self.P)))
+        bound, candidates = faiss.knn(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
         dist2, index = refine(X, self.P, candidates, k, own)
         # A remainder off by e moves the bound at distance D by 2 sqrt(e D) + e at the most.
         farthest = dist2[:, -1]
@@ -227,7 +227,7 @@ class ClusterSearch(Search):
         self._projection = projection
         n, q = len(P), projection.axes.shape[1]
         n_clusters = int(2 * np.sqrt(n))
-        index = faiss.index_factory(q, f"IVF{n_clusters},Flat")
+        index: Any = faiss.index_factory(q, f"IVF{n_clusters},Flat")
         index.nprobe = CLUSTERS_PROBED
         index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 5, seed, 64
         coordinates = np.concatenate([self._coordinates(P[rows]) for rows in row_blocks(n, P.shape[1])])

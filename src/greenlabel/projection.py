@@ -12,6 +12,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from greenlabel.threads import one_thread
+
 Floats = NDArray[np.floating]
 
 SAMPLE_ROWS = 4096
@@ -34,7 +36,9 @@ def principal_axes(sample: Floats, n_axes: int) -> Projection:
     mean = sample.mean(axis=0)
     centred = sample - mean
     d = centred.shape[1]
-    _, V = scipy.linalg.eigh(centred.T @ centred, subset_by_index=[d - n_axes, d - 1], check_finite=False)
+    C = centred.T @ centred
+    with one_thread():
+        _, V = scipy.linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
     return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
 
 
