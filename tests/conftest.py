@@ -8,8 +8,18 @@ from sklearn.datasets import make_blobs, make_moons
 
 from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 
-KNN_CLASSIFIERS = [GreenClassifier, ConsistencyClassifier, HarmonicClassifier]
-CLASSIFIERS = [*KNN_CLASSIFIERS, AnchoredGreenClassifier]
+KNN_ESTIMATORS = [GreenClassifier, ConsistencyClassifier, HarmonicClassifier]
+ESTIMATORS = [*KNN_ESTIMATORS, AnchoredGreenClassifier]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda model: model.__name__)
+def Model(request):
+    return request.param
+
+
+@pytest.fixture(params=KNN_ESTIMATORS, ids=lambda model: model.__name__)
+def KnnModel(request):
+    return request.param
 
 
 @pytest.fixture
@@ -24,7 +34,7 @@ def moons():
 
 
 @pytest.fixture(scope="session")
-def blobs():
+def clouds():
     """Four overlapping groups in five dimensions."""
     return make_blobs(200, n_features=5, centers=4, cluster_std=4, random_state=1)
 
@@ -38,6 +48,39 @@ def two_islands(rng):
         A += np.diag(np.ones(size - 1), 1)  # a path through all rows keeps the block in one piece
         blocks.append(np.triu(A, 1) + np.triu(A, 1).T)
     return sp.block_diag(blocks).toarray()
+
+
+@pytest.fixture
+def blobs():
+    """60 rows of three clouds that touch, and their classes."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    centres = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    return centres[y] + rng.normal(size=(60, 2)), y
+
+
+@pytest.fixture
+def few(blobs):
+    """Four labels of each class of the blobs, -1 elsewhere."""
+    y = blobs[1]
+    return np.where(np.arange(60) % 20 < 4, y, -1)
+
+
+@pytest.fixture
+def islands():
+    """90 rows of three clouds far from each other, and their classes."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], 30)
+    return 1000.0 * y[:, None] + rng.normal(size=(90, 2)), y
+
+
+@pytest.fixture
+def similarity():
+    """A symmetric similarity of 30 rows in one component, and labels of two classes on six of them."""
+    rng = np.random.default_rng(2)
+    S = rng.uniform(size=(30, 30)) * (rng.uniform(size=(30, 30)) < 0.3)
+    S = S + S.T + np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1)
+    return S, np.where(np.arange(30) % 5 == 0, np.arange(30) % 2, -1)
 
 
 def load(name):

@@ -70,8 +70,8 @@ def test_anchors_are_the_same_under_the_same_seed(rng, how):
 
 
 @pytest.mark.parametrize("how", ["bkhk", "kmeans"])
-def test_anchors_stand_closer_to_the_rows_than_rows_drawn_at_random(blobs, how):
-    X, _ = blobs
+def test_anchors_stand_closer_to_the_rows_than_rows_drawn_at_random(clouds, how):
+    X, _ = clouds
     error = {}
     for name in (how, "random"):
         P = find_anchors(X, 16, name, None, np.random.default_rng(0))

@@ -20,8 +20,8 @@ from greenlabel.neighbors import graph_search
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_graphs_are_those_of_the_formulas(blobs, weights, rng):
-    X, _ = blobs
+def test_graphs_are_those_of_the_formulas(clouds, weights, rng):
+    X, _ = clouds
     graph = knn_graph(graph_search(X, rng), 7, weights, gaussian_width(X))
     assert_allclose(graph.S.toarray(), reference.knn_similarity(X, 7, weights), atol=1e-12)
     assert_array_equal(graph.S.diagonal(), 0)
@@ -76,8 +76,8 @@ def test_components_with_a_label_are_reached():
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_ties_of_new_rows_sum_to_one_however_far_they_are(blobs, weights, rng):
-    X, _ = blobs
+def test_ties_of_new_rows_sum_to_one_however_far_they_are(clouds, weights, rng):
+    X, _ = clouds
     ties = ties_of_new_rows(graph_search(X, rng), np.vstack([X[:5] + 0.1, X[:5] + 1e6]), 7, weights, gaussian_width(X))
     assert_allclose(ties.sum(axis=1), 1)
     assert (np.diff(ties.indptr) == 7).all()

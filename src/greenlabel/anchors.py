@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.errors import DataError, ParameterError
-from greenlabel.neighbors import Search, kmeans_groups, row_blocks, working
+from greenlabel.neighbors import Search, centre, kmeans_groups, row_blocks, working
 from greenlabel.projection import Projection, sample_rows
 
 Floats = NDArray[np.floating]
@@ -66,10 +66,16 @@ def find_anchors(X: Any, m: int, how: str, projection: Projection | None, rng: n
 
 def given_anchors(P: Any, d: int) -> Floats:
     """Anchors that the user chose, checked."""
+    if np.isscalar(P) or P is None:
+        names = ", ".join(map(repr, ANCHORS))
+        raise ParameterError(
+            f"anchors={P!r} is neither a name nor an array; give one of {names}, or an (m, {d}) array."
+        )
     try:
-        P = working(np.asarray(P))
+        P = np.asarray(P)
+        P = working(P if P.dtype.kind in "fiub" else P.astype(np.float64, casting="safe"))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"anchors cannot be read as numbers ({error}); give an (m, d) array.") from error
+        raise ParameterError(f"anchors are no table of numbers; give an (m, {d}) array.") from error
     if P.ndim != 2 or P.shape[1] != d:
         raise ParameterError(f"anchors have shape {P.shape}, X has {d} columns; give an (m, {d}) array.")
     if not np.isfinite(P).all():
@@ -128,9 +134,10 @@ def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np
 
         return TruncatedSVD(SPLIT_AXES, random_state=int(rng.integers(2**31))).fit_transform(X[rows])
     if projection is None:
-        return working(X[rows])
+        chosen = working(X[rows])
+        return centre(chosen, chosen.mean(axis=0, dtype=np.float64))
     blocks = [projection(working(X[rows[part]]), SPLIT_AXES) for part in row_blocks(len(rows), X.shape[1])]
-    return np.concatenate(blocks)
+    return np.concatenate(blocks).astype(np.float32, copy=False)
 
 
 def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:

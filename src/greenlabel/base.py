@@ -6,6 +6,7 @@
 A fitted estimator computes scores, probabilities and classes of its rows on first use.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from greenlabel.errors import DataError
+from greenlabel.errors import DataError, DataTypeError
 from greenlabel.graph import reached_components
 from greenlabel.labels import Labels, calibrate, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
@@ -24,6 +25,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
+SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
 ROUGH = 1e-3  # tolerance of the held-out scores from which the temperature is chosen
 
 
@@ -47,11 +49,16 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         X : (n, d) array, sparse matrix or data frame of numbers
         y : (n,) labels; -1 where unknown. None, NaN and "" are unknown too.
         """
-        self._check_parameters()
-        X = check_features(self, X, reset=True)
-        labels = read_labels(y, X.shape[0], type(self).__name__)
-        self._build(X)
-        return self._take(labels)
+        before = self.__dict__.copy()
+        try:
+            self._check_parameters()
+            X = check_features(self, X, reset=True)
+            labels = read_labels(y, X.shape[0], type(self).__name__)
+            self._build(X)
+            return self._take(labels)
+        except BaseException:
+            self.__dict__ = before  # a refused fit leaves the model as it was
+            raise
 
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graph: nothing that depends on the features alone is computed again."""
@@ -62,9 +69,12 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._labels = labels
         self.classes_ = labels.classes
         self.reached_ = reached_components(self._component, self.n_components_, labels.rows)[self._component]
-        self._kept: dict[str, Any] = {}
         self._spread()
+        self._kept: dict[str, Any] = {}
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_kept")
 
     @property
     def scores_(self) -> Floats:
@@ -118,10 +128,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def _probabilities(self, F: Floats, is_reached: Bools) -> Floats:
-        temperature = self._keep(
-            "temperature", lambda: calibrate(self._labels, lambda places: self._held_out(places, ROUGH))
-        )
-        p = probabilities(F, temperature)
+        p = probabilities(F, self._keep("temperature", self._calibrate))
         p[~is_reached] = self._labels.shares
         return p
 
@@ -155,34 +162,77 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
 def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """X as a numeric array or CSR matrix without NaN, in the type it came in."""
+    options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     try:
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
+        X = validate_data(estimator, X, reset=reset, ensure_min_samples=2 if reset else 1, **options)
+    except TypeError as error:
+        raise DataTypeError(_with_advice(str(error))) from error
     except ValueError as error:
-        raise DataError(str(error)) from error
-    check_finite(X)
+        raise DataError(_with_advice(str(error))) from error
+    if X.dtype.kind not in "fiub":
+        raise DataError(f"X holds values of type {X.dtype}; convert them to numbers, such as days since a date.")
+    if getattr(estimator, "graph", "knn") == "precomputed":
+        check_finite(X, "give 0 where two rows have nothing in common")
+    else:
+        check_finite(X, "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns")
     return X
 
 
-def check_finite(X: Any) -> None:
+ADVICE = {  # a part of scikit-learn's message: what to do
+    "features as input": "give the columns that the model was fitted on, in their order",
+    "feature names": "give the columns that the model was fitted on, in their order",
+    "NAType": "fill missing values (sklearn.impute.SimpleImputer), or drop those rows or columns",
+    "string": "encode text as numbers first (sklearn.preprocessing.OneHotEncoder), or drop it",
+    "omplex": "give real numbers, for example two columns for the real and the imaginary part",
+    "inhomogeneous": "give rows of the same length",
+    "minimum of": "give more data",
+}
+
+
+def _with_advice(message: str) -> str:
+    """scikit-learn's message without the data that it prints, and with what to do."""
+    message = re.sub(r":?\s*array=.*?(?=Reshape|$)", ". ", message, flags=re.S)
+    message = re.sub(r"(?<=Complex data not supported).*", "", message, flags=re.S)
+    message = " ".join(message.replace("strings.Convert", "strings. Convert").split()).rstrip(". ")
+    advice = next((what for part, what in ADVICE.items() if part in message), "give one row of numbers for each item")
+    return f"{message}; {advice}."
+
+
+def check_finite(X: Any, remedy: str) -> None:
     """Name the first entry that is not a number. The sum is finite if all entries are, and takes no memory."""
     values = X.data if sp.issparse(X) else X
-    if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
+            return
     bad = ~np.isfinite(values)
     if not bad.any():
         return
     place = np.argwhere(bad)[0]
     row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
     kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
-    raise DataError(
-        f"X holds {kind} at row {row}, column {column} ({int(bad.sum()):,} values of NaN or infinity in all); fill "
-        "them (sklearn.impute.SimpleImputer) or drop those rows or columns first."
-    )
+    count = f"{bad.sum():,} value{'s' if bad.sum() > 1 else ''} of NaN or infinity in all"
+    raise DataError(f"X holds {kind} at row {row}, column {column} ({count}); {remedy}.")
+
+
+def unit_of(X: Any) -> float:
+    """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1.
+
+    No answer depends on the unit of the features, so a strange one is taken out, to the last bit.
+    """
+    values = X.data if sp.issparse(X) else X
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if largest == 0 or SMALL <= largest <= LARGE:
+        return 1.0
+    return float(np.exp2(np.round(np.log2(largest))))
+
+
+def in_units(X: Any, unit: float) -> Any:
+    """X / unit. Of rows farther away than all others can see, only the direction counts."""
+    if unit != 1:
+        X = X / unit
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind == "f" and values.size and max(float(values.max()), -float(values.min())) > FAR:
+        X = X.copy()
+        values = X.data if sp.issparse(X) else X
+        np.clip(values, -FAR, FAR, out=values)
+    return X

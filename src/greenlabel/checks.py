@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 import psutil
+from sklearn.utils import check_random_state
 
 from greenlabel.errors import MemoryLimitError, ParameterError
 
 
-def check_integer(name: str, value: Any, minimum: int) -> int:
+def check_integer(name: str, value: Any, minimum: int, *, offer: str = "") -> int:
+    """A whole number >= minimum; ``offer`` names what else is allowed."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise ParameterError(f"{name}={value!r} is not a whole number; give an integer of at least {minimum}.")
+        raise ParameterError(f"{name}={value!r} is not a whole number; give an integer of at least {minimum}{offer}.")
     if value < minimum:
-        raise ParameterError(f"{name}={value!r} is too small; give an integer of at least {minimum}.")
+        raise ParameterError(f"{name}={value!r} is too small; give an integer of at least {minimum}{offer}.")
     return int(value)
 
 
-def check_real(name: str, value: Any, minimum: float, *, above: bool = False) -> float:
-    """A finite number >= minimum, or > minimum with ``above``."""
-    bound = f"a number {'greater than' if above else 'of at least'} {minimum:g}"
+def check_real(name: str, value: Any, minimum: float, *, above: bool = False, offer: str = "") -> float:
+    """A finite number >= minimum, or > minimum with ``above``; ``offer`` names what else is allowed."""
+    bound = f"a number {'greater than' if above else 'of at least'} {minimum:g}{offer}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ParameterError(f"{name}={value!r} is not a number; give {bound}.")
     value = float(value)
@@ -46,3 +48,13 @@ def check_memory(n_bytes: float, what: str, instead: str) -> None:
         raise MemoryLimitError(
             f"{what} needs {n_bytes / 2**30:.1f} GiB of memory, {free / 2**30:.1f} GiB are free; {instead}."
         )
+
+
+def check_seed(random_state: Any) -> np.random.Generator:
+    """A generator seeded by scikit-learn's kind of random_state."""
+    try:
+        return np.random.default_rng(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise ParameterError(
+            f"random_state={random_state!r} seeds nothing; give an integer of at least 0, a RandomState, or None."
+        ) from error

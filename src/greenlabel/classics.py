@@ -19,6 +19,8 @@ from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
 
+ADVICE = "label more rows, or raise n_neighbors"
+
 
 class ConsistencyOperator(GreenOperator):
     """LLGC's operator, G = (L + gamma I)^-1."""
@@ -27,7 +29,7 @@ class ConsistencyOperator(GreenOperator):
         self.n, self._S, self._diagonal = graph.n, graph.S, graph.degree + gamma
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        return conjugate_gradients(self._S, self._diagonal, dense(Y), tolerance)
+        return conjugate_gradients(self._S, self._diagonal, dense(Y), tolerance, "raise gamma")
 
 
 def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) -> Floats:
@@ -62,4 +64,4 @@ def harmonic_leave_one_out(
 
 def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:
     """L_uu^-1 times what flows into the free rows."""
-    return conjugate_gradients(graph.S[free][:, free], graph.degree[free], inflow.toarray(), tolerance)
+    return conjugate_gradients(graph.S[free][:, free], graph.degree[free], inflow.toarray(), tolerance, ADVICE)

@@ -3,6 +3,7 @@
     GreenlabelError (a ValueError)
     ├── ParameterError     a parameter of the wrong type, out of range, or unknown by name
     ├── DataError          features that cannot be used: NaN, text, another width
+    │   └── DataTypeError  features that are no numbers at all (a TypeError too)
     ├── LabelError         labels that cannot be used: none, a single class, another length
     ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
     └── MemoryLimitError   a dense method asked for more memory than the machine has free
@@ -21,6 +22,10 @@ class ParameterError(GreenlabelError):
 
 class DataError(GreenlabelError):
     """Features that cannot be used."""
+
+
+class DataTypeError(DataError, TypeError):
+    """Features that are no numbers at all."""
 
 
 class LabelError(GreenlabelError):

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, find_anchors, given_anchors, mixing_matrix
-from greenlabel.base import Bools, Floats, GraphClassifier, Ints
-from greenlabel.checks import check_choice, check_integer, check_real
+from greenlabel.base import Bools, Floats, GraphClassifier, Ints, in_units, unit_of
+from greenlabel.checks import check_choice, check_integer, check_real, check_seed
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
 from greenlabel.errors import ParameterError
 from greenlabel.graph import (
@@ -42,6 +41,7 @@ KNN_SHIFT, ANCHORED_SHIFT = 0.01, 0.03  # mu="auto": n mu is this part of the me
 DIRECT_ROWS = 1500  # solver="auto" factors the dense system up to here, where it is as fast as any
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 ROWS_PER_ANCHOR, MOST_ANCHORS = 4, 2048  # n_anchors="auto"
+LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
 
 
 class _KnnClassifier(GraphClassifier):
@@ -63,15 +63,18 @@ class _KnnClassifier(GraphClassifier):
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("graph", self.graph, GRAPHS)
+        check_seed(self.random_state)
 
     def _build(self, X: Any) -> None:
         if self.graph == "precomputed":
             self._search, graph = None, make_graph(check_similarity(X))
         else:
             self._k = _cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
-            self._width = gaussian_width(X) if self.weights == "gaussian" else 1.0
-            self._search = graph_search(working(X), _generator(self.random_state))
-            graph = knn_graph(self._search, self._k, self.weights, self._width)
+            self._unit = unit_of(X)
+            X = working(in_units(X, self._unit))
+            self._search = graph_search(X, check_seed(self.random_state))
+            self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
+            graph = knn_graph(self._search, self._k, self._weights, self._width)
         self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
         self._prepare(graph)
 
@@ -82,7 +85,8 @@ class _KnnClassifier(GraphClassifier):
         if self._search is None:
             ties = check_ties(X)
         else:
-            ties = ties_of_new_rows(self._search, X, self._k, self.weights, self._width) * self._graph.mean_degree
+            X = in_units(X, self._unit)
+            ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._graph.mean_degree
         mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
         return self._score_new(mean, degree), degree > 0
 
@@ -201,13 +205,14 @@ class ConsistencyClassifier(_KnnClassifier):
         check_real("gamma", self.gamma, 0, above=True)
 
     def _prepare(self, graph: Graph) -> None:
-        self._operator = ConsistencyOperator(graph, float(self.gamma))
+        self._gamma = float(self.gamma)
+        self._operator = ConsistencyOperator(graph, self._gamma)
 
     def _spread(self) -> None:
         self._F = self._operator.solve(self._labels.Y)
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        return score_of_new_rows(mean, degree, float(self.gamma), 0)
+        return score_of_new_rows(mean, degree, self._gamma, 0)
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         rows = self._labels.rows[places]
@@ -286,23 +291,24 @@ class AnchoredGreenClassifier(GraphClassifier):
         check_integer("n_neighbors", self.n_neighbors, 1)
         _check_mu(self.mu)
         if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
-            check_integer("n_anchors", self.n_anchors, 1)
+            check_integer("n_anchors", self.n_anchors, 1, offer=", or 'auto'")
+        check_seed(self.random_state)
         if isinstance(self.anchors, str):
             check_choice("anchors", self.anchors, ANCHORS)
 
     def _build(self, X: Any) -> None:
         n, d = X.shape
-        rng = _generator(self.random_state)
-        m, self._k = self._sizes(n)
+        rng = check_seed(self.random_state)
+        self._unit = unit_of(X)
+        X = in_units(X, self._unit)
+        given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, d) / self._unit
+        m, self._k = self._sizes(n, given)
         projection = None
         if not sp.issparse(X) and d > SPLIT_AXES:
             projection = principal_axes(working(X[sample_rows(n, SAMPLE_ROWS, rng)]), min(d, SEARCH_AXES))
-        if isinstance(self.anchors, str):
-            P = find_anchors(X, m, self.anchors, projection, rng)
-        else:
-            P = given_anchors(self.anchors, d)
+        P: Any = find_anchors(X, m, self.anchors, projection, rng) if given is None else given
         self._search = exact_search(sp.csr_array(P) if sp.issparse(X) else P, n, projection)
-        self.anchors_ = P.toarray() if sp.issparse(P) else P
+        self.anchors_ = (P.toarray() if sp.issparse(P) else P) * self._unit
         Z = mixing_matrix(X, self._search, self._k)
         gram = sp.csr_array(Z.T @ Z)
         self._anchor_component, self.n_components_ = anchor_components(gram)
@@ -310,14 +316,15 @@ class AnchoredGreenClassifier(GraphClassifier):
         self.mu_ = _choose_mu(self.mu, ANCHORED_SHIFT, n)
         self._operator = AnchoredGreen(Z, gram, n * self.mu_, self.n_components_)
 
-    def _sizes(self, n: int) -> tuple[int, int]:
+    def _sizes(self, n: int, given: Floats | None) -> tuple[int, int]:
         """Number of anchors and of neighbours for n rows."""
         k = self.n_neighbors
-        if not isinstance(self.anchors, str):
-            m = np.shape(self.anchors)[0] if np.ndim(self.anchors) else 0
+        if given is not None:
+            m = len(given)
             remedy = "give more anchors or lower n_neighbors"
         elif self.n_anchors == "auto":
-            m = min(n, max(k + 1, min(MOST_ANCHORS, n // ROWS_PER_ANCHOR)))
+            m = min(MOST_ANCHORS, max(n // ROWS_PER_ANCHOR, min(n // 2, LEAST_ANCHORS * k)))
+            m = max(m, min(k + 1, n))
             return m, _cut_neighbors(k, m - 1, "anchors")
         else:
             m = int(self.n_anchors)
@@ -335,7 +342,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         return self._operator.scores(self._labels.Y, self._coefficients, rows)
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
-        Z = mixing_matrix(X, self._search, self._k)
+        Z = mixing_matrix(in_units(X, self._unit), self._search, self._k)
         F = score_of_new_rows(Z @ self._coefficients, 1.0, self._labels.n * self.mu_, column_means(self._labels.Y))
         holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
         return F, Z @ holds_label[self._anchor_component] > 0
@@ -357,9 +364,7 @@ def leave_one_out(model: GraphClassifier) -> Floats:
 
 def _check_mu(mu: Any) -> None:
     if not (isinstance(mu, str) and mu == "auto"):
-        if isinstance(mu, str):
-            raise ParameterError(f"mu={mu!r} is unknown; give 'auto' or a number of at least 0.")
-        check_real("mu", mu, 0)
+        check_real("mu", mu, 0, offer=", or 'auto'")
 
 
 def _choose_mu(mu: Any, shift: float, n: int) -> float:
@@ -371,7 +376,3 @@ def _cut_neighbors(k: int, most: int, of: str) -> int:
     if k > most:
         warnings.warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.", UserWarning, stacklevel=4)
     return min(k, most)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))

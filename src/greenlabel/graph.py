@@ -174,7 +174,11 @@ def check_ties(T: Any) -> sp.csr_array:
 
 def _check_non_negative(S: sp.csr_array) -> None:
     if S.nnz and S.data.min() < 0:
-        raise GraphError(f"the graph holds a negative similarity ({S.data.min():g}); give similarities of at least 0.")
+        places = sp.coo_array(S)
+        i, j = (int(axis[S.data.argmin()]) for axis in (places.row, places.col))
+        raise GraphError(
+            f"the graph holds a negative similarity ({S.data.min():g}) at [{i}, {j}]; give similarities of at least 0."
+        )
 
 
 def anchor_components(gram: sp.csr_array) -> tuple[NDArray[np.integer], int]:

@@ -41,6 +41,8 @@ Ints = NDArray[np.integer]
 
 TOLERANCE = 1e-9  # relative residual at which conjugate gradients stop
 MAX_ROUNDS = 5000
+SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
+ORIGINAL = ", or solver='eigen' for the pseudo-inverse of the original method"
 SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
 
 
@@ -96,9 +98,9 @@ class DirectGreen(GreenOperator):
     def __init__(self, graph: Graph, shift: float):
         self.n = n = graph.n
         check_memory(2 * 8 * n**2, f"solver='direct' on {n:,} rows", SPARSE_INSTEAD)
-        check_invertible(graph.n_components, shift)
+        check_invertible(graph.n_components, shift, graph.mean_degree, ORIGINAL)
         A = laplacian(graph).toarray()
-        A += (np.trace(A) / n + 1) / n
+        A += (np.trace(A) / n or 1.0) / n
         A[np.diag_indices(n)] += shift
         self._factor = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
 
@@ -110,12 +112,12 @@ class SparseGreen(GreenOperator):
     """GF(G) without a dense matrix: conjugate gradients on the sparse system, all classes at once."""
 
     def __init__(self, graph: Graph, shift: float):
-        check_invertible(graph.n_components, shift)
+        check_invertible(graph.n_components, shift, graph.mean_degree, ORIGINAL)
         self.n = graph.n
         self._S, self._diagonal = graph.S, graph.degree + shift
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        F = conjugate_gradients(self._S, self._diagonal, centred(Y), tolerance)
+        F = conjugate_gradients(self._S, self._diagonal, centred(Y), tolerance, "raise mu, or use solver='direct'")
         return F - F.mean(axis=0)
 
 
@@ -130,7 +132,7 @@ class AnchoredGreen(GreenOperator):
 
     def __init__(self, Z: sp.csr_array, gram: sp.csr_array, shift: float, n_components: int):
         """``gram`` is Z'Z, which the count of components needs too."""
-        check_invertible(n_components, shift)
+        check_invertible(n_components, shift, 1.0)
         self.n, self.Z, self.theta = Z.shape[0], Z, 1 + shift
         m = Z.shape[1]
         check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
@@ -171,11 +173,13 @@ def laplacian(graph: Graph) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(graph.degree) - graph.S)
 
 
-def check_invertible(n_components: int, shift: float) -> None:
-    if shift <= 0 and n_components > 1:
+def check_invertible(n_components: int, shift: float, mean_degree: float, other: str = "") -> None:
+    """Without a shift that can be told from 0, each component has a zero mode of its own."""
+    if n_components > 1 and shift <= SMALLEST_SHIFT * mean_degree:
+        mu = "mu=0" if shift == 0 else "a mu so near to 0"
         raise GraphError(
-            f"mu=0 on a graph of {n_components} components leaves a system without an inverse; "
-            "give mu > 0 or mu='auto' (the pseudo-inverse of the original method is solver='eigen')."
+            f"{mu} on a graph of {n_components} components leaves a system without an inverse; "
+            f"give mu > 0 (n mu above {SMALLEST_SHIFT:g} of the mean degree) or mu='auto'{other}."
         )
 
 
@@ -187,7 +191,9 @@ def dense(A: Any) -> Floats:
     return A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
 
 
-def conjugate_gradients(S: sp.csr_array, diagonal: Floats, B: Floats, tolerance: float = TOLERANCE) -> Floats:
+def conjugate_gradients(
+    S: sp.csr_array, diagonal: Floats, B: Floats, tolerance: float = TOLERANCE, advice: str = "raise the diagonal"
+) -> Floats:
     """X with (diag(diagonal) - S) X = B, all columns at once; a column that has converged takes no further part.
 
     Scaled by the diagonal on both sides the system is I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
@@ -217,8 +223,8 @@ def conjugate_gradients(S: sp.csr_array, diagonal: Floats, B: Floats, tolerance:
     X[:, active] = x
     worst = float(np.sqrt((rr / size[active]).max()))
     warnings.warn(
-        f"conjugate gradients stopped after {MAX_ROUNDS} rounds at a relative residual of {worst:.1e} "
-        f"(wanted {tolerance:.0e}); raise mu, or use solver='direct'.",
+        f"conjugate gradients stopped after {MAX_ROUNDS:,} rounds at a relative residual of {worst:.1e} "
+        f"(wanted {tolerance:.0e}); {advice}.",
         ConvergenceWarning,
         stacklevel=2,
     )

@@ -63,7 +63,14 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
     """Labels from y: -1 is unlabelled; so are NaN, None and "" . ``reader`` is named in the messages."""
     if y is None:
         raise LabelError(f"{reader} requires y to be passed, but the target y is None; mark unlabelled rows with -1.")
-    y = column_or_1d(np.asarray(y), warn=True)
+    # In a list beside text, NumPy would turn NaN into a class "nan".
+    y = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if y.dtype.kind not in "OUSTfiubmM":
+        raise LabelError(f"y holds {y.dtype} values; give whole numbers or text as classes, -1 where unknown.")
+    try:
+        y = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise LabelError(f"y has the shape {y.shape}; give one label per row, in one column.") from error
     if len(y) != n:
         raise LabelError(f"y has {len(y)} entries, X has {n} rows; give one label per row, -1 where it is unknown.")
     rows = np.flatnonzero(~is_unlabelled(y))
@@ -73,9 +80,8 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
         )
     classes, codes = distinct(y[rows])
     if len(classes) < 2:
-        raise LabelError(
-            f"y holds a single class ({str(classes[0])!r}, {len(rows)} labels); label a row of another class too."
-        )
+        labels = f"{len(rows)} label{'s' if len(rows) > 1 else ''}"
+        raise LabelError(f"y holds a single class ({classes[0]!s}, {labels}); label a row of another class too.")
     return Labels(n, classes, rows, codes)
 
 
@@ -84,8 +90,10 @@ def is_unlabelled(y: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(y) | (y == UNLABELED)
     if y.dtype.kind in "iu":
         return y == UNLABELED
-    if y.dtype.kind in "US":
-        return y == y.dtype.type("")
+    if y.dtype.kind in "UST":
+        return y == (b"" if y.dtype.kind == "S" else "")
+    if y.dtype.kind in "mM":
+        return np.isnat(y)
     if y.dtype.kind == "O":
         return np.fromiter(map(_is_blank, y), bool, len(y))
     return np.zeros(len(y), bool)
@@ -102,16 +110,19 @@ def _is_blank(label: Any) -> bool:
 def distinct(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Sorted classes, and the place of each given label among them."""
     if given.dtype.kind == "O" and not all(isinstance(label, str) for label in given):
-        kinds = {"text" if isinstance(label, str) else "numbers" for label in given}
-        if len(kinds) > 1:
-            raise LabelError("y mixes text and numbers as labels; make them all text or all numbers.")
+        text = next((label for label in given if isinstance(label, str)), None)
+        if text is not None:
+            number = next(label for label in given if not isinstance(label, str))
+            raise LabelError(f"y mixes text and numbers ({text!r} and {number!r}); make them all text or all numbers.")
         given = np.array(given.tolist())
     if given.dtype.kind == "f" and (given != np.floor(given)).any():
         example = given[given != np.floor(given)][0]
         raise LabelError(
-            f"Unknown label type: continuous. y holds {example:g}; classes are whole numbers or text, so round or "
-            "bin the values first."
+            f"Unknown label type: continuous, y holds {example:g}. Classes are whole numbers or text; "
+            "round or bin the values first."
         )
+    if given.dtype.kind == "f" and np.isinf(given).any():
+        raise LabelError("y holds infinity; give whole numbers or text as classes, -1 or NaN where they are unknown.")
     classes, codes = np.unique(given, return_inverse=True)
     return classes, codes.ravel()
 

@@ -1,0 +1,576 @@
+"""The contract: what every estimator promises, run over all of them."""
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+import subprocess
+import sys
+
+import faiss
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+import greenlabel
+from conftest import ESTIMATORS
+from greenlabel import (
+    UNLABELED,
+    AnchoredGreenClassifier,
+    ConsistencyClassifier,
+    GreenClassifier,
+    HarmonicClassifier,
+    leave_one_out,
+)
+
+SIGNATURES = {
+    GreenClassifier: (
+        {"n_neighbors": 10},
+        {"weights": "adaptive", "mu": "auto", "solver": "auto", "graph": "knn", "random_state": None},
+    ),
+    AnchoredGreenClassifier: (
+        {"n_anchors": "auto", "n_neighbors": 5},
+        {"mu": "auto", "anchors": "bkhk", "random_state": None},
+    ),
+    ConsistencyClassifier: (
+        {"n_neighbors": 10},
+        {"weights": "adaptive", "gamma": 1.0, "graph": "knn", "random_state": None},
+    ),
+    HarmonicClassifier: ({"n_neighbors": 10}, {"weights": "adaptive", "graph": "knn", "random_state": None}),
+}
+VARIANTS = {
+    "green eigen": GreenClassifier(solver="eigen"),
+    "green direct": GreenClassifier(solver="direct"),
+    "green cg": GreenClassifier(solver="cg"),
+    "green gaussian": GreenClassifier(weights="gaussian"),
+    "green binary": GreenClassifier(weights="binary", mu=1e-3),
+    "green original": GreenClassifier(solver="eigen", mu=0),
+    "anchored": AnchoredGreenClassifier(20, 3, random_state=0),
+    "anchored kmeans": AnchoredGreenClassifier(20, 3, anchors="kmeans", random_state=0),
+    "anchored random": AnchoredGreenClassifier(20, 3, anchors="random", mu=1e-3, random_state=0),
+    "consistency": ConsistencyClassifier(),
+    "consistency weak": ConsistencyClassifier(gamma=0.01, weights="binary"),
+    "harmonic": HarmonicClassifier(),
+    "harmonic gaussian": HarmonicClassifier(weights="gaussian"),
+}
+
+HEAVY = ["matplotlib", "typer", "rich", "pandas", "polars", "pyarrow", "skrub", "dask"]
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)
+def variant(request):
+    return clone(request.param)
+
+
+@pytest.fixture
+def new_rows():
+    return np.random.default_rng(9).uniform(-2, 6, size=(25, 2))
+
+
+# scikit-learn -----------------------------------------------------------------------------------------------------
+
+
+def known_exceptions(estimator):
+    return {"check_classifiers_classes": "uses -1 as a class; -1 marks a row without a label here"}
+
+
+@parametrize_with_checks([Model() for Model in ESTIMATORS], expected_failed_checks=known_exceptions)
+def test_scikit_learn_is_satisfied(estimator, check):
+    check(estimator)
+
+
+def test_the_signature_is_the_contract(Model):
+    ordered, named = SIGNATURES[Model]
+    parameters = inspect.signature(Model).parameters.values()
+    assert [(p.name, p.default, p.kind) for p in parameters] == [
+        *((name, default, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name, default in ordered.items()),
+        *((name, default, inspect.Parameter.KEYWORD_ONLY) for name, default in named.items()),
+    ]
+    assert Model().get_params() == ordered | named
+
+
+def test_set_params_and_clone_carry_every_parameter(Model):
+    ordered, named = SIGNATURES[Model]
+    odd = {name: object() for name in ordered | named} | {"anchors": "x", "mu": "y"}
+    odd = {name: value for name, value in odd.items() if name in ordered | named}
+    model = Model().set_params(**odd)
+    assert model.get_params() == odd
+    twin = clone(Model(**{name: str(name) for name in odd}))
+    assert twin.get_params() == {name: str(name) for name in odd}
+
+
+def test_given_anchors_survive_a_clone(blobs, few):
+    model = clone(AnchoredGreenClassifier(anchors=blobs[0][:12])).fit(blobs[0], few)
+    assert_array_equal(model.anchors_, blobs[0][:12])
+
+
+def test_fit_returns_the_model_and_sets_what_is_promised(Model, blobs, few):
+    model = Model(random_state=0)
+    assert model.fit(blobs[0], few) is model
+    assert model.relabel(few) is model
+    assert model.n_features_in_ == 2
+    assert_array_equal(model.classes_, [0, 1, 2])
+    assert model.scores_.shape == model.label_distributions_.shape == (60, 3)
+    assert model.transduction_.shape == model.reached_.shape == (60,)
+    assert model.reached_.dtype == bool
+    assert isinstance(model.n_components_, int)
+    if "mu" in model.get_params():
+        assert isinstance(model.mu_, float)
+        assert model.mu_ > 0
+    if Model is AnchoredGreenClassifier:
+        assert model.anchors_.shape == (30, 2)
+
+
+def test_mu_auto_goes_by_the_mean_degree(blobs, few):
+    assert AnchoredGreenClassifier().fit(blobs[0], few).mu_ * 60 == pytest.approx(0.03)
+    S = np.ones((60, 60)) - np.eye(60)
+    assert GreenClassifier(graph="precomputed").fit(S, few).mu_ * 60 == pytest.approx(0.59)
+
+
+def test_a_given_mu_is_the_mu_that_is_used(blobs, few):
+    assert GreenClassifier(mu=0.25).fit(blobs[0], few).mu_ == 0.25
+    assert AnchoredGreenClassifier(mu=0.25).fit(blobs[0], few).mu_ == 0.25
+
+
+def test_a_pickle_answers_as_the_model(variant, blobs, few, new_rows):
+    model = variant.fit(blobs[0], few)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(new_rows), model.predict_proba(new_rows))
+    assert_array_equal(again.scores_, model.scores_)
+    assert_array_equal(again.relabel(blobs[1]).scores_, model.relabel(blobs[1]).scores_)
+
+
+def test_a_pipeline_answers_as_its_steps(Model, blobs, few, new_rows):
+    scaler = StandardScaler().fit(blobs[0])
+    pipeline = make_pipeline(StandardScaler(), Model(random_state=0)).fit(blobs[0], few)
+    model = Model(random_state=0).fit(scaler.transform(blobs[0]), few)
+    assert_array_equal(pipeline.predict_proba(new_rows), model.predict_proba(scaler.transform(new_rows)))
+
+
+def test_a_grid_search_over_neighbours_finds_the_best(Model, blobs):
+    X, y = blobs
+    search = GridSearchCV(Model(random_state=0), {"n_neighbors": [2, 4]}, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_["n_neighbors"] in (2, 4)
+    assert search.best_score_ > 0.8
+    assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+
+
+def test_cross_validation_cuts_a_precomputed_graph_in_both_directions(KnnModel, blobs):
+    X, y = blobs
+    S = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    assert cross_val_score(KnnModel(graph="precomputed"), S, y, cv=3, error_score="raise").mean() > 0.8
+
+
+def test_what_a_model_learned_does_not_change_with_its_parameters_before_the_next_fit(Model, blobs, few, new_rows):
+    model = Model(random_state=0).fit(blobs[0], few)
+    before = model.decision_function(new_rows)
+    other = {"n_neighbors": 1, "weights": "binary", "mu": 5.0, "gamma": 50.0, "graph": "precomputed"}
+    model.set_params(**{name: value for name, value in other.items() if name in model.get_params()})
+    assert_array_equal(model.decision_function(new_rows), before)
+
+
+# relabel ----------------------------------------------------------------------------------------------------------
+
+
+def test_relabel_equals_refit(variant, blobs, few, new_rows):
+    X, y = blobs
+    other = np.where(np.arange(60) % 3 == 0, y, -1)
+    relabelled = clone(variant).fit(X, few)
+    assert_array_equal(relabelled.transduction_.shape, (60,))  # what was computed for the old labels must not stay
+    assert relabelled.label_distributions_.shape == (60, 3)
+    relabelled.relabel(other)
+    refitted = variant.fit(X, other)
+    assert_array_equal(relabelled.scores_, refitted.scores_)
+    assert_array_equal(relabelled.label_distributions_, refitted.label_distributions_)
+    assert_array_equal(relabelled.transduction_, refitted.transduction_)
+    assert_array_equal(relabelled.predict_proba(new_rows), refitted.predict_proba(new_rows))
+
+
+def test_relabel_takes_other_classes(Model, blobs, few):
+    model = Model(random_state=0).fit(blobs[0], few)
+    model.relabel(np.where(np.arange(60) % 20 < 4, np.where(blobs[1] == 0, "no", "yes"), ""))
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.scores_.shape == (60, 2)
+    assert set(model.transduction_) == {"no", "yes"}
+    assert set(model.predict(blobs[0])) <= {"no", "yes"}
+
+
+def test_relabel_touches_no_feature(variant, monkeypatch, blobs, few):
+    """Neither the search nor the graph nor a factor is made again."""
+    model = variant.fit(blobs[0], few)
+    operator = getattr(model, "_operator", None)
+
+    def fail(*args, **kwargs):
+        raise AssertionError("relabel built something again")
+
+    for name in ("nearest", "nearest_to_own", "_candidates", "_block"):
+        monkeypatch.setattr(f"greenlabel.neighbors.Search.{name}", fail)
+    for name in ("graph_search", "exact_search", "knn_graph", "make_graph", "mixing_matrix", "find_anchors"):
+        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
+    monkeypatch.setattr(type(model), "_build", fail)
+    monkeypatch.setattr("scipy.linalg.cho_factor", fail)
+    monkeypatch.setattr("scipy.linalg.eigh", fail)
+    model.relabel(blobs[1])
+    assert np.isfinite(model.label_distributions_).all()
+    assert getattr(model, "_operator", None) is operator
+
+
+# Scores, classes, probabilities -----------------------------------------------------------------------------------
+
+
+def test_decision_function_has_a_column_per_class_beyond_two(variant, blobs, few, new_rows):
+    model = variant.fit(blobs[0], few)
+    F = model.decision_function(new_rows)
+    assert F.shape == (25, 3)
+    assert_array_equal(model.classes_[F.argmax(axis=1)], model.predict(new_rows))
+
+
+def test_decision_function_is_positive_for_the_second_of_two_classes(variant, blobs, few, new_rows):
+    two = np.where(few == 2, np.arange(60) % 2, few)  # the third cloud is half and half
+    model = variant.fit(blobs[0], two)
+    assert model.reached_.all()
+    F = model.decision_function(new_rows)
+    assert F.shape == (25,)
+    assert_array_equal(F > 0, model.predict(new_rows) == 1)
+    assert {True, False} == set(F > 0)
+
+
+def test_the_most_probable_class_is_the_predicted_one(variant, blobs, few, new_rows):
+    model = variant.fit(blobs[0], few)
+    assert model.reached_.all()
+    assert_array_equal(model.classes_[model.predict_proba(new_rows).argmax(axis=1)], model.predict(new_rows))
+    assert_array_equal(model.classes_[model.label_distributions_.argmax(axis=1)], model.transduction_)
+
+
+def test_the_transduction_is_the_class_of_the_highest_score(variant, blobs, few):
+    model = variant.fit(blobs[0], few)
+    assert_array_equal(model.transduction_, model.classes_[model.scores_.argmax(axis=1)])
+
+
+def rises_with(p, F):
+    """Sorted by score, the probabilities of each row do not fall."""
+    sorted_p = np.take_along_axis(p, np.argsort(F, axis=1, kind="stable"), axis=1)
+    return (np.diff(sorted_p, axis=1) >= -1e-15).all()
+
+
+def test_probabilities_rise_with_scores(variant, blobs, few, new_rows):
+    model = variant.fit(blobs[0], few)
+    assert rises_with(model.label_distributions_, model.scores_)
+    assert rises_with(model.predict_proba(new_rows), model.decision_function(new_rows))
+
+
+def test_new_rows_have_the_scale_of_the_scores(Model, blobs, few):
+    """A row beside an unlabelled row of the graph has about its score."""
+    X = blobs[0]
+    model = Model(random_state=0).fit(X, few)
+    free = few == -1
+    gap = np.abs(model.decision_function(X[free] + 1e-9) - model.scores_[free])
+    assert np.median(gap) < 0.25 * np.abs(model.scores_[free]).max()
+
+
+@pytest.mark.parametrize("how", ["bkhk", "kmeans", "random", "given"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "uint8"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_anchored_prediction_of_unlabelled_training_rows_is_their_transduction(how, dtype, kind):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, size=300)
+    X = (rng.normal(scale=15, size=(300, 40)) + 60 + 20 * y[:, None] * (np.arange(40) < 5)).clip(0, 255).astype(dtype)
+    few = np.where(rng.uniform(size=300) < 0.1, y, -1)
+    anchors = X[::10] if how == "given" else how
+    X = kind(X)
+    model = AnchoredGreenClassifier(30, 4, anchors=anchors, random_state=0).fit(X, few)
+    free = np.flatnonzero(few == -1)
+    F = model.decision_function(X[free])
+    assert_array_equal(model.predict(X[free]), model.transduction_[free])
+    assert_allclose(F, model.scores_[free], rtol=1e-6, atol=1e-6 * np.abs(F).max())
+    assert_allclose(model.predict_proba(X[free]), model.label_distributions_[free], atol=1e-6)
+
+
+def test_a_row_is_answered_alike_alone_and_among_others(variant, blobs, few, new_rows):
+    model = variant.fit(blobs[0], few)
+    together = model.decision_function(new_rows)
+    alone = np.concatenate([model.decision_function(row[None]) for row in new_rows])
+    assert_allclose(alone, together, rtol=1e-9, atol=1e-12)
+
+
+def test_small_data_with_uneven_labels_is_labelled_by_default(Model, blobs):
+    """Three clouds, two classes, twice as many labels in one: every class is told."""
+    X, y = blobs[0], np.minimum(blobs[1], 1)
+    few = np.where(np.arange(60) % 20 < 4, y, -1)
+    model = Model(random_state=0).fit(X, few)
+    assert (model.transduction_ == y)[few == -1].mean() > 0.8
+
+
+# leave_one_out ----------------------------------------------------------------------------------------------------
+
+
+def test_leave_one_out_equals_refitting_without_each_label(variant, blobs, few):
+    X = blobs[0]
+    labelled = np.flatnonzero(few != -1)
+    expected = []
+    for row in labelled:
+        without = few.copy()
+        without[row] = -1
+        expected.append(clone(variant).fit(X, without).scores_[row])
+    held_out = leave_one_out(variant.fit(X, few))
+    assert held_out.shape == (12, 3)
+    assert_allclose(held_out, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
+
+
+def test_leave_one_out_holds_where_a_component_has_a_single_label(Model, islands):
+    X = islands[0]
+    few = np.full(90, -1)
+    few[[0, 1, 2, 3, 30, 60]] = [0, 0, 1, 1, 0, 1]
+    model = Model(30, 3, random_state=0) if Model is AnchoredGreenClassifier else Model(5, random_state=0)
+    held_out = leave_one_out(clone(model).fit(X, few))
+    for place, row in enumerate(np.flatnonzero(few != -1)):
+        without = few.copy()
+        without[row] = -1
+        expected = clone(model).fit(X, without).scores_[row]
+        assert_allclose(held_out[place], expected, rtol=1e-6, atol=1e-7 * np.abs(held_out).max())
+
+
+def test_leave_one_out_changes_nothing_in_the_model(variant, blobs, few):
+    model = variant.fit(blobs[0], few)
+    before = model.scores_.copy()
+    leave_one_out(model)
+    assert_array_equal(model.scores_, before)
+
+
+def test_leave_one_out_follows_relabel(Model, blobs, few):
+    model = Model(random_state=0).fit(blobs[0], few)
+    leave_one_out(model)
+    other = np.where(np.arange(60) % 3 == 0, blobs[1], -1)
+    assert_allclose(
+        leave_one_out(model.relabel(other)), leave_one_out(Model(random_state=0).fit(blobs[0], other)), rtol=1e-12
+    )
+
+
+# Properties -------------------------------------------------------------------------------------------------------
+
+
+def some_rows(seed, n, c):
+    """Rows, few labels with each class twice at least, and a source of chance."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.repeat(np.arange(c), 2), rng.integers(0, c, n - 2 * c)])
+    X = rng.normal(size=(n, 3)) + y[:, None]
+    y[2 * c :][rng.uniform(size=n - 2 * c) < 0.8] = -1
+    return X, y, rng
+
+
+def made(Model, X):
+    """A model whose graph does not depend on the order of rows: anchors are given."""
+    if Model is AnchoredGreenClassifier:
+        return AnchoredGreenClassifier(anchors=X[np.lexsort(X.T)][::2], n_neighbors=3)
+    return Model(4)
+
+
+sizes = given(seed=st.integers(0, 2**32 - 1), n=st.integers(16, 40), c=st.integers(2, 4))
+few_examples = settings(max_examples=15, deadline=None, derandomize=True, database=None)
+
+
+@pytest.mark.parametrize("Model", ESTIMATORS)
+@few_examples
+@sizes
+def test_permuting_rows_permutes_the_answer(Model, seed, n, c):
+    X, y, rng = some_rows(seed, n, c)
+    order = rng.permutation(n)
+    straight, permuted = made(Model, X).fit(X, y), made(Model, X).fit(X[order], y[order])
+    scale = np.abs(straight.scores_).max()
+    assert_allclose(permuted.scores_, straight.scores_[order], rtol=1e-6, atol=1e-7 * scale)
+    assert_array_equal(permuted.reached_, straight.reached_[order])
+    assert permuted.n_components_ == straight.n_components_
+
+
+@pytest.mark.parametrize("Model", ESTIMATORS)
+@few_examples
+@sizes
+def test_renaming_classes_renames_the_answer(Model, seed, n, c):
+    X, y, rng = some_rows(seed, n, c)
+    names = rng.permutation(["delta", "alpha", "charlie", "bravo"][:c])
+    straight = made(Model, X).fit(X, y)
+    renamed = made(Model, X).fit(X, np.where(y == -1, "", names[y]))
+    columns = np.argsort(names)  # the class that each column of the renamed answer stands for
+    scale = np.abs(straight.scores_).max()
+    assert_array_equal(renamed.classes_, names[columns])
+    assert_allclose(renamed.scores_, straight.scores_[:, columns], rtol=1e-9, atol=1e-10 * scale)
+    assert_allclose(renamed.label_distributions_, straight.label_distributions_[:, columns], atol=1e-6)
+
+
+@pytest.mark.parametrize("Model", ESTIMATORS)
+@few_examples
+@sizes
+def test_probabilities_are_probabilities(Model, seed, n, c):
+    X, y, rng = some_rows(seed, n, c)
+    model = made(Model, X).fit(X, y)
+    for p in (model.label_distributions_, model.predict_proba(rng.normal(size=(7, 3)))):
+        assert np.isfinite(p).all()
+        assert (p >= 0).all()
+        assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-9)
+    reached = model.reached_
+    assert rises_with(model.label_distributions_[reached], model.scores_[reached])
+
+
+@pytest.mark.parametrize("Model", ESTIMATORS)
+@few_examples
+@sizes
+def test_moving_and_turning_the_rows_changes_nothing(Model, seed, n, c):
+    X, y, rng = some_rows(seed, n, c)
+    Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    anchors = {"anchors": X[::2], "n_neighbors": 3}
+    if Model is AnchoredGreenClassifier:
+        one = Model(**anchors).fit(X, y)
+        other = Model(anchors=X[::2] @ Q + 5, n_neighbors=3).fit(X @ Q + 5, y)
+    else:
+        one, other = Model(4).fit(X, y), Model(4).fit(X @ Q + 5, y)
+    assert_allclose(other.scores_, one.scores_, rtol=1e-5, atol=1e-6 * np.abs(one.scores_).max())
+
+
+@few_examples
+@sizes
+def test_scores_of_the_green_function_sum_to_zero_over_rows(seed, n, c):
+    X, y, _ = some_rows(seed, n, c)
+    for model in (made(GreenClassifier, X), made(AnchoredGreenClassifier, X)):
+        F = model.fit(X, y).scores_
+        assert_allclose(F.sum(axis=0), 0, atol=1e-8 * np.abs(F).max() * n)
+
+
+# Same answer ------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_random_state_gives_the_same_answer(variant, blobs, few, new_rows):
+    one, other = (clone(variant).set_params(random_state=7).fit(blobs[0], few) for _ in range(2))
+    assert_array_equal(one.scores_, other.scores_)
+    assert_array_equal(one.predict_proba(new_rows), other.predict_proba(new_rows))
+
+
+def test_the_random_state_draws_the_anchors(blobs, few):
+    one, other = (
+        AnchoredGreenClassifier(12, anchors="random", random_state=seed).fit(blobs[0], few) for seed in (0, 1)
+    )
+    assert not np.array_equal(one.anchors_, other.anchors_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GreenClassifier(random_state=0),
+        ConsistencyClassifier(random_state=0),
+        HarmonicClassifier(random_state=0),
+        AnchoredGreenClassifier(300, random_state=0),
+        AnchoredGreenClassifier(100, anchors="kmeans", random_state=0),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'anchors', '')}",
+)
+def test_the_number_of_threads_does_not_change_the_answer(model):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, size=4200)  # enough rows for the search by faiss
+    X = rng.normal(size=(4200, 4)) + 2 * y[:, None]
+    few = np.where(rng.uniform(size=4200) < 0.02, y, -1)
+    usual = faiss.omp_get_max_threads()
+    fits = []
+    try:
+        for threads in (1, 2):
+            faiss.omp_set_num_threads(threads)
+            with threadpool_limits(threads):
+                fits.append(clone(model).fit(X, few))
+                fits[-1].scores_  # noqa: B018
+    finally:
+        faiss.omp_set_num_threads(usual)
+    one, two = fits
+    assert_array_equal(one.transduction_, two.transduction_)
+    assert_allclose(one.scores_, two.scores_, rtol=1e-6, atol=1e-8 * np.abs(one.scores_).max())
+
+
+# Names ------------------------------------------------------------------------------------------------------------
+
+
+def test_all_names_are_true():
+    assert greenlabel.__all__ == sorted(greenlabel.__all__, key=lambda name: (not name.isupper(), name))
+    assert all(hasattr(greenlabel, name) for name in greenlabel.__all__)
+    modules = {module.name for module in pkgutil.iter_modules(greenlabel.__path__)}
+    public = {name for name in vars(greenlabel) if not name.startswith("_")} - modules
+    assert public == set(greenlabel.__all__)
+    assert {Model.__name__ for Model in ESTIMATORS} | {"leave_one_out", "UNLABELED"} <= set(greenlabel.__all__)
+    assert UNLABELED == -1
+
+
+def public_things():
+    """(name, thing) for every public class, function, method and property of the package."""
+    for module in pkgutil.iter_modules(greenlabel.__path__):
+        home = importlib.import_module(f"greenlabel.{module.name}")
+        yield home.__name__, home
+    for name in greenlabel.__all__:
+        thing = getattr(greenlabel, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            yield name, thing
+        if inspect.isclass(thing):
+            yield from ((f"{name}.{part}", getattr(thing, part)) for part in dir(thing) if not part.startswith("_"))
+    for home in (importlib.import_module(f"greenlabel.{name}") for name in ("datasets", "metrics", "errors")):
+        for name, thing in vars(home).items():
+            is_ours = getattr(thing, "__module__", None) == home.__name__
+            if is_ours and not name.startswith("_"):
+                yield f"{home.__name__}.{name}", thing
+
+
+def test_every_public_name_has_a_docstring():
+    silent = [
+        name
+        for name, thing in public_things()
+        if (callable(thing) or isinstance(thing, property) or inspect.ismodule(thing)) and not inspect.getdoc(thing)
+    ]
+    assert silent == []
+
+
+def test_every_parameter_and_attribute_is_documented(Model):
+    """By name in the docstring of the class, or by reference to GreenClassifier where they are the same."""
+    doc = Model.__doc__
+    assert [name for name in Model().get_params() if name not in doc] == []
+    elsewhere = GreenClassifier.__doc__ if "GreenClassifier" in doc else ""
+    promised = ["classes_", "scores_", "label_distributions_", "transduction_", "n_components_", "reached_"]
+    assert [name for name in [*promised, "n_features_in_"] if name not in doc + elsewhere] == []
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_importing_the_library_imports_nothing_heavy_that_scikit_learn_has_not():
+    code = f"""
+import sys, sklearn.base, sklearn.neighbors, sklearn.metrics
+before = set(sys.modules)
+import greenlabel
+print([name for name in {HEAVY} if name in set(sys.modules) - before])
+print("matplotlib" in sys.modules, "typer" in sys.modules, "polars" in sys.modules)
+"""
+    assert run(code).stdout.splitlines() == ["[]", "False False False"]
+
+
+def test_the_library_works_where_nothing_but_its_core_is_installed():
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({HEAVY}))
+import greenlabel
+X = [[0.0], [0.1], [5.0], [5.1]]
+for Model in ({", ".join(f"greenlabel.{Model.__name__}" for Model in ESTIMATORS)}):
+    model = Model(n_neighbors=1).fit(X, ["a", None, "b", ""])
+    print(*model.predict(X), len(greenlabel.leave_one_out(model)))
+"""
+    done = run(code)
+    assert done.stdout.splitlines() == ["a a b b 2"] * len(ESTIMATORS), done.stderr
+
+
+def test_the_library_prints_nothing(Model, blobs, few, capfd):
+    model = Model(random_state=0).fit(blobs[0], few)
+    model.predict_proba(blobs[0])
+    leave_one_out(model)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,105 @@
+"""The import direction that CONTRIBUTING.md promises, read from its own drawing."""
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import greenlabel
+
+PACKAGE = Path(greenlabel.__file__).parent
+MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
+EDGE = {"report", "cli"}  # pictures, files, terminal
+BESIDE = {"labels", "metrics", "datasets"}
+DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+
+
+def imported(module, *, at_import_only=False):
+    """Dotted names that the source of a module imports; also those inside functions, unless told otherwise."""
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+    nodes = tree.body if at_import_only else ast.walk(tree)
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively; write the full name"
+            names.add(node.module)
+            if node.module == "greenlabel":  # a name of the package may be a module
+                names |= {f"greenlabel.{alias.name}" for alias in node.names if alias.name in MODULES}
+    return names
+
+
+def siblings(module):
+    """Modules of the package that a module imports; "__init__" where it imports the package itself."""
+    names = {name for name in imported(module) if name.split(".")[0] == "greenlabel"}
+    return {name.partition(".")[2] or "__init__" for name in names}
+
+
+def outsiders(module, **kwargs):
+    return {name.split(".")[0] for name in imported(module, **kwargs)} - {"greenlabel"}
+
+
+def drawn_order():
+    """The modules in the order of the drawing in CONTRIBUTING.md, lowest first, with their indentation."""
+    block = re.search(r"## How the code is laid out.*?```\n(.*?)```", DRAWING.read_text(encoding="utf-8"), re.S)
+    order = {}
+    for line in block.group(1).splitlines():
+        depth = len(line) - len(line.lstrip())
+        names = re.split(r"\s{2,}", line.strip())[0]
+        order |= {name: (depth, len(order) + place) for place, name in enumerate(names.split(", "))}
+    return order
+
+
+def test_the_drawing_names_modules_that_exist():
+    order = drawn_order()
+    assert len(order) >= 10
+    assert set(order) <= set(MODULES)
+
+
+def test_every_module_has_a_place_in_the_drawing():
+    assert set(MODULES) - {"__init__", "__main__"} == set(drawn_order()) | BESIDE
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in BESIDE | {"__init__", "__main__"}])
+def test_imports_run_one_way(module):
+    order = drawn_order()
+    lower = {name for name, place in order.items() if place < order[module]}
+    allowed = lower | (BESIDE if order[module][0] > 0 else set()) | ({"__init__"} if module in EDGE else set())
+    assert siblings(module) <= allowed
+
+
+@pytest.mark.parametrize("module", sorted(BESIDE))
+def test_what_stands_beside_needs_only_errors_and_labels(module):
+    assert siblings(module) <= {"errors", "labels"} - {module}
+
+
+def test_no_module_imports_itself_in_a_circle():
+    try:
+        TopologicalSorter({module: siblings(module) for module in MODULES}).prepare()
+    except CycleError as cycle:
+        pytest.fail(f"modules import each other: {' <- '.join(cycle.args[1])}")
+
+
+def test_only_neighbors_imports_faiss():
+    assert {module for module in MODULES if "faiss" in outsiders(module)} == {"neighbors"}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in EDGE])
+def test_pure_modules_import_nothing_of_the_terminal_of_pictures_or_of_frames(module):
+    assert not outsiders(module) & {"typer", "rich", "matplotlib", "pandas", "polars"}
+
+
+def test_only_the_command_line_imports_typer_and_rich():
+    assert {module for module in MODULES if outsiders(module) & {"typer", "rich"}} <= {"cli"}
+
+
+def test_pictures_are_imported_where_they_are_drawn_not_before():
+    assert not any("matplotlib" in outsiders(module, at_import_only=True) for module in MODULES)
+
+
+def test_only_the_shells_import_scikit_learn_estimator_classes():
+    shells = {module for module in MODULES if "sklearn.base" in imported(module)}
+    assert shells <= {"base", "estimators"}
