@@ -1,0 +1,143 @@
+"""The pages keep their promises: snippets run and print what they show, links lead somewhere, figures can be rebuilt.
+
+In a page's ```python blocks, which run in order in one namespace,
+
+    print(...)  # value      must print that value (a number: to the digits that are shown)
+    ```text                  right after a python block is all else that the block prints
+
+A block under a line <!-- not run --> is only shown.
+"""
+
+import ast
+import importlib.util
+import io
+import re
+import tokenize
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greenlabel
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
+ESTIMATORS = ["GreenClassifier", "AnchoredGreenClassifier", "ConsistencyClassifier", "HarmonicClassifier"]
+FENCE = re.compile(r"(?P<mark><!-- not run -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@dataclass
+class Snippet:
+    code: str
+    line: int  # of the page, where the code starts
+    printed: str | None  # the text block that follows
+
+
+def snippets(page: Path) -> list[Snippet]:
+    text = page.read_text()
+    blocks = list(FENCE.finditer(text))
+    found = []
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        if block["language"] != "python" or block["mark"]:
+            continue
+        touches = following is not None and not text[block.end() : following.start()].strip()
+        printed = following["body"] if touches and following["language"] == "text" else None
+        found.append(Snippet(block["body"], text.count("\n", 0, block.start("body")) + 1, printed))
+    return found
+
+
+def comments(code: str) -> dict[int, str]:
+    """The comment on each line of code that has one."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+
+
+def is_print(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+def run(snippet: Snippet, page: Path, names: dict[str, Any]) -> list[tuple[int, str, str]]:
+    """Run a snippet. Returns (line of the page, what it shows, what it printed) for all that it shows."""
+    shown, rest, remarks = [], "", comments(snippet.code)
+    for statement in ast.parse(snippet.code).body:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(compile(ast.Module([statement], []), f"{page.name} (snippet, line {snippet.line})", "exec"), names)
+        remark = remarks.get(statement.end_lineno or 0)
+        if is_print(statement) and remark is not None:
+            shown.append((snippet.line + statement.lineno - 1, remark, output.getvalue()))
+        else:
+            rest += output.getvalue()
+    if rest or snippet.printed is not None:
+        shown.append((snippet.line, snippet.printed or "", rest))
+    return shown
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Equal up to spaces at the ends; a number that is shown is the printed one, rounded."""
+    shown, printed = shown.strip(), printed.strip()
+    if re.fullmatch(r"-?\d+\.\d+", shown):
+        digits = len(shown.partition(".")[2])
+        return shown == f"{float(printed):.{digits}f}"
+    return [line.rstrip() for line in shown.splitlines()] == [line.rstrip() for line in printed.splitlines()]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for snippet in snippets(page):
+        for line, shown, printed in run(snippet, page, names):
+            assert agrees(shown, printed), f"{page.name}, line {line}: shows {shown!r}, printed {printed!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_exist(page):
+    for target in LINK.findall(FENCE.sub("", page.read_text())):
+        if "://" in target:
+            continue
+        name, _, section = target.partition("#")
+        place = (page.parent / name).resolve() if name else page
+        assert place.exists(), f"{page.name} leads to {target}, which does not exist"
+        if section:
+            assert section in sections(place), f"{page.name} leads to {target}; {place.name} has no such section"
+
+
+def sections(page: Path) -> set[str]:
+    """Names of the headings of a page, as links write them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def figure_table() -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location("make_figures", ROOT / "docs" / "make_figures.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.FIGURES
+
+
+def test_every_figure_is_shown_small_and_made_by_the_script():
+    files = {path.stem: path for path in (ROOT / "docs" / "figures").glob("*")}
+    shown = {Path(target).stem for page in PAGES for target in LINK.findall(page.read_text()) if "figures/" in target}
+    assert set(files) == set(figure_table()) == shown
+    assert all(path.suffix == ".png" and path.stat().st_size < 150_000 for path in files.values())
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameter_page_has_every_parameter_with_its_default(name):
+    page = (ROOT / "docs" / "parameters.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    start = next(i for i, row in enumerate(rows) if f"`{name}`" in row)
+    header, column = rows[start], rows[start].index(f"`{name}`")
+    table = {row[0]: row[column] for row in rows[start + 2 :] if len(row) == len(header) and row[column]}
+    defaults = getattr(greenlabel, name)().get_params()
+    assert table == {f"`{key}`": "`" + repr(value).replace("'", '"') + "`" for key, value in defaults.items()}
+    for key in defaults:
+        assert re.search(rf"^### .*`{key}`", page, re.MULTILINE), f"docs/parameters.md has no section on {key}"
