@@ -10,11 +10,12 @@ neighbours. A component without a label has no harmonic function of its own: its
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph import Graph
-from greenlabel.green import TOLERANCE, GreenOperator, conjugate_gradients, dense
+from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, conjugate_gradients, dense
 from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
@@ -27,8 +28,14 @@ class ConsistencyOperator(GreenOperator):
 
     def __init__(self, graph: Graph, gamma: float):
         self.n, self._S, self._diagonal = graph.n, graph.S, graph.degree + gamma
+        # Far from all labels scores fall below any residual; an elimination keeps their digits, where it is cheap.
+        self._factor = None
+        if self.n <= DIRECT_ROWS:
+            self._factor = scipy.linalg.cho_factor(np.diag(self._diagonal) - self._S, check_finite=False)
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        if self._factor is not None:
+            return scipy.linalg.cho_solve(self._factor, dense(Y), check_finite=False)
         return conjugate_gradients(self._S, self._diagonal, dense(Y), tolerance, "raise gamma")
 
 

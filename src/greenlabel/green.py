@@ -39,8 +39,9 @@ from greenlabel.threads import one_thread
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-TOLERANCE = 1e-9  # relative residual at which conjugate gradients stop
+TOLERANCE = 1e-8  # relative residual at which conjugate gradients stop
 MAX_ROUNDS = 5000
+DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
 SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
 ORIGINAL = ", or solver='eigen' for the pseudo-inverse of the original method"
 SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
@@ -148,25 +149,39 @@ class AnchoredGreen(GreenOperator):
             self._factor = scipy.linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
     def coefficients(self, Y: Any) -> Floats:
-        """diag(Z'1)^-1/2 W (m, c): what an unlabelled row needs, F_i = (z_i' coefficients - ybar) / theta."""
-        BY = self.scale[:, None] * dense(self.Z.T @ Y) - np.outer(self._root_mass, column_means(Y))
-        return self.scale[:, None] * scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
+        """C (m, c) with F_i = z_i' C for an unlabelled row.
 
-    def scores(self, Y: Any, coefficients: Floats, rows: Any) -> Floats:
-        """F of some rows, from the coefficients of Y."""
-        F = self.Z[rows] @ coefficients
-        F += dense(Y[rows])
-        F -= column_means(Y)
-        F /= self.theta
+        F_i = (b_i' W - ybar') / theta and b_i = diag(Z'1)^-1/2 z_i; ybar goes inside because z_i sums to 1.
+        """
+        Y = sp.csr_array(Y)
+        labelled, ybar = np.flatnonzero(np.diff(Y.indptr)), column_means(Y)
+        BY = self.scale[:, None] * (self.Z[labelled].T @ Y[labelled]).toarray() - np.outer(self._root_mass, ybar)
+        W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
+        return (self.scale[:, None] * W - ybar) / self.theta
+
+    def scores(self, Y: sp.csr_array, C: Floats, rows: Any) -> Floats:
+        """F of some rows, from the coefficients of Y: a label adds 1 / theta to its own row."""
+        F = row_view(self.Z, rows) @ C
+        own = row_view(Y, rows).tocoo()
+        F[own.row, own.col] += own.data / self.theta
         return F
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        return self.scores(Y, self.coefficients(Y), slice(None))
+        return self.scores(sp.csr_array(Y), self.coefficients(Y), slice(None))
 
     def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
-        coefficients = self.coefficients(unit_columns(self.n, rows))
-        own = np.asarray(self.Z[rows].multiply(coefficients.T).sum(axis=1)).ravel()
-        return (1 - 1 / self.n + own) / self.theta
+        C = self.coefficients(unit_columns(self.n, rows))
+        return np.asarray(self.Z[rows].multiply(C.T).sum(axis=1)).ravel() + 1 / self.theta
+
+
+def row_view(A: sp.csr_array, rows: Any) -> sp.csr_array:
+    """A[rows]; a slice of neighbouring rows shares the memory of A."""
+    if not isinstance(rows, slice):
+        return A[rows]
+    first, last, _ = rows.indices(A.shape[0])
+    start, stop = A.indptr[first], A.indptr[last]
+    parts = (A.data[start:stop], A.indices[start:stop], A.indptr[first : last + 1] - start)
+    return sp.csr_array(parts, shape=(last - first, A.shape[1]))
 
 
 def laplacian(graph: Graph) -> sp.csr_array:
@@ -212,11 +227,15 @@ def conjugate_gradients(
             X[:, active[done]] = x[:, done]
             active, x, r, p, rr = active[~done], x[:, ~done], r[:, ~done], p[:, ~done], rr[~done]
         if not len(active):
-            return X * scale
-        q = p - T @ p
+            X *= scale
+            return X
+        q = T @ p
+        np.subtract(p, q, out=q)
         step = rr / np.einsum("nc,nc->c", p, q)
-        x += step * p
-        r -= step * q
+        q *= step
+        r -= q
+        np.multiply(p, step, out=q)  # q is free now: no further array as large as Y is needed
+        x += q
         before, rr = rr, squared_columns(r)
         p *= rr / before
         p += r
