@@ -13,7 +13,7 @@ from greenlabel.anchors import mixing_matrix
 from greenlabel.classics import ConsistencyOperator, harmonic_scores
 from greenlabel.errors import GraphError, MemoryLimitError
 from greenlabel.graph import anchor_components, knn_graph, make_graph
-from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, conjugate_gradients
+from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
 from greenlabel.labels import read_labels
 from greenlabel.neighbors import exact_search, graph_search
 
@@ -162,15 +162,15 @@ def test_harmonic_scores_equal_the_dense_formula(graph, rng):
 
 def test_conjugate_gradients_solve_the_system_for_columns_of_any_size(graph, rng):
     B = rng.normal(size=(graph.n, 5)) * np.array([1e-12, 1, 1e12, 0, 1])
-    X = conjugate_gradients(graph.S, graph.degree + 0.01, B)
+    X = SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(B)
     residual = np.linalg.norm((graph.degree + 0.01)[:, None] * X - graph.S @ X - B, axis=0)
     assert (residual <= 1e-7 * np.linalg.norm(B, axis=0)).all()
 
 
 def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):
     monkeypatch.setattr(greenlabel.green, "MAX_ROUNDS", 3)
-    with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de"):
-        conjugate_gradients(graph.S, graph.degree + 0.01, rng.normal(size=(graph.n, 2)))
+    with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de.*no advice"):
+        SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(rng.normal(size=(graph.n, 2)))
 
 
 @pytest.mark.parametrize("operator", [EigenGreen, DirectGreen])

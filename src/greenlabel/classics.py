@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph import Graph
-from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, conjugate_gradients, dense
+from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense
 from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
@@ -27,16 +27,18 @@ class ConsistencyOperator(GreenOperator):
     """LLGC's operator, G = (L + gamma I)^-1."""
 
     def __init__(self, graph: Graph, gamma: float):
-        self.n, self._S, self._diagonal = graph.n, graph.S, graph.degree + gamma
+        self.n = graph.n
+        diagonal = graph.degree + gamma
         # Far from all labels scores fall below any residual; an elimination keeps their digits, where it is cheap.
-        self._factor = None
         if self.n <= DIRECT_ROWS:
-            self._factor = scipy.linalg.cho_factor(np.diag(self._diagonal) - self._S, check_finite=False)
+            self._factor = scipy.linalg.cho_factor(np.diag(diagonal) - graph.S, check_finite=False)
+        else:
+            self._factor, self._system = None, SparseSystem(graph.S, diagonal, "raise gamma")
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         if self._factor is not None:
             return scipy.linalg.cho_solve(self._factor, dense(Y), check_finite=False)
-        return conjugate_gradients(self._S, self._diagonal, dense(Y), tolerance, "raise gamma")
+        return self._system.solve(dense(Y), tolerance)
 
 
 def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) -> Floats:
@@ -71,4 +73,6 @@ def harmonic_leave_one_out(
 
 def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:
     """L_uu^-1 times what flows into the free rows."""
-    return conjugate_gradients(graph.S[free][:, free], graph.degree[free], inflow.toarray(), tolerance, ADVICE)
+    if not free.any():
+        return inflow.toarray()  # every row is labelled: nothing to solve
+    return SparseSystem(graph.S[free][:, free], graph.degree[free], ADVICE).solve(inflow.toarray(), tolerance)

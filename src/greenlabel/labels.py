@@ -24,7 +24,8 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNLABELED = -1
-CALIBRATION_ROWS = 100  # labelled rows that choose the temperature
+CALIBRATION_ROWS = (40, 200)  # least and most labelled rows that choose the temperature
+CALIBRATION_WORK = 2_000_000  # rows of data times rows that choose, between these bounds
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def calibrate(labels: Labels, held_out: Callable[[Ints], Floats]) -> float:
     """
     told = np.flatnonzero(labels.counts[labels.codes] > 1)
     if len(told):
-        chosen = told[np.linspace(0, len(told) - 1, min(len(told), CALIBRATION_ROWS)).astype(int)]
+        most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
+        chosen = told[np.linspace(0, len(told) - 1, min(len(told), most)).astype(int)]
         return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
     typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
     return float(2 / typical) if typical > 0 else 1.0
