@@ -24,8 +24,8 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNLABELED = -1
-CALIBRATION_ROWS = (40, 200)  # least and most labelled rows that choose the temperature
-CALIBRATION_WORK = 2_000_000  # rows of data times rows that choose, between these bounds
+CALIBRATION_ROWS = (100, 200)  # least and most labelled rows that choose the temperature
+CALIBRATION_WORK = 1_000_000  # rows of data times rows that choose, between these bounds
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uin
 
 
 def row_blocks(n: int, values_per_row: int) -> Iterator[slice]:
-    """Slices that cover n rows, each of about BLOCK_VALUES numbers."""
-    size = max(1, BLOCK_VALUES // max(1, values_per_row))
+    """Slices that cover n rows, each of about BLOCK_VALUES numbers; what is found for a row is some 64 numbers too."""
+    size = max(1, BLOCK_VALUES // max(64, values_per_row))
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
