@@ -634,6 +634,20 @@ def test_a_fit_refused_for_memory_leaves_the_model_as_it_was(solver, monkeypatch
         model.fit(blobs[0][:50] + 1, few[:50])
 
 
+def test_an_interrupted_relabel_leaves_the_model_as_it_was(Model, blobs, few, monkeypatch):
+    model = Model(random_state=0).fit(blobs[0], few)
+    before = answers(model, blobs[0])
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Model, "_spread", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.relabel(np.where(few == 2, -1, few))
+    for name, value in answers(model, blobs[0]).items():
+        assert_array_equal(value, before[name], err_msg=name)
+
+
 def test_bad_new_rows_leave_the_model_as_it_was(Model, blobs, few):
     model = Model(random_state=0).fit(blobs[0], few)
     with nothing_lost(model, blobs[0]):

@@ -7,7 +7,8 @@ A fitted estimator computes scores, probabilities and classes of its rows on fir
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -49,21 +50,28 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         X : (n, d) array, sparse matrix or data frame of numbers
         y : (n,) labels; -1 where unknown. None, NaN and "" are unknown too.
         """
-        before = self.__dict__.copy()
-        try:
+        with self._or_as_before():
             self._check_parameters()
             X = check_features(self, X, reset=True)
             labels = read_labels(y, X.shape[0], type(self).__name__)
             self._build(X)
             return self._take(labels)
-        except BaseException:
-            self.__dict__ = before  # a refused fit leaves the model as it was
-            raise
 
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graph: nothing that depends on the features alone is computed again."""
         check_is_fitted(self)
-        return self._take(read_labels(y, self._labels.n, type(self).__name__))
+        with self._or_as_before():
+            return self._take(read_labels(y, self._labels.n, type(self).__name__))
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """What is refused, or interrupted, leaves the model as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def _take(self, labels: Labels) -> Self:
         self._labels = labels
