@@ -58,10 +58,11 @@ def jobs(peers: bool) -> dict[str, Callable[[], dict[str, float]]]:
 
 
 def measure(names: list[str], peers: bool) -> Results:
+    taken_on = {"commit": commit(), "date": str(date.today())}
     results: Results = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     chosen = {name: job for name, job in jobs(peers).items() if not names or any(name.startswith(n) for n in names)}
     for name, job in chosen.items():
-        results[name] = {**job(), "commit": commit(), "date": str(date.today())}
+        results[name] = {**job(), **taken_on}
         print(f"{name:24} {results[name]}", flush=True)
         KEPT.write_text(json.dumps(results, indent=1) + "\n")
     return results
@@ -131,7 +132,8 @@ def peer_rows(r: Results) -> list[tuple[str, ...]]:
         if "failed" in peer:
             found.append((title, "failed", peer["failed"], "", ""))
             continue
-        cells = (f"{peer['accuracy']:.1%}", f"{peer['seconds']:.1f} s", f"{peer['mib']:,.0f} MiB")
+        memory = "" if peer["mib"] is None else f"{peer['mib']:,.0f} MiB"
+        cells = (f"{peer['accuracy']:.1%}", f"{peer['seconds']:.1f} s", memory)
         found.append((title, *cells, f"{peer['rows_without_answer']:,}"))
     return found
 
