@@ -227,6 +227,31 @@ def stages() -> dict[str, float]:
     return found
 
 
+def switch() -> dict[str, Any]:
+    """The exact search for a k-NN graph beside the approximate one, below and above the size where one takes over."""
+    images, clouds = load("mnist")[0], mixture(60_000)[0]
+    sizes = [(images, n) for n in (4_000, 8_000, 11_000, 16_000)] + [
+        (clouds, n) for n in (10_000, 20_000, 40_000, 60_000)
+    ]
+    return {f"{n:,} x {X.shape[1]}": exact_beside_approximate(X[:n].copy()) for X, n in sizes}
+
+
+def exact_beside_approximate(X: Array, k: int = 10) -> dict[str, float]:
+    from greenlabel import neighbors
+
+    found: dict[str, Array] = {}
+
+    def search(name: str, limit: float) -> None:
+        neighbors.EXACT_OPERATIONS = limit
+        engine = neighbors.graph_search(X, np.random.default_rng(0))
+        found[name] = engine.nearest_to_own(k + 1)[1][:, :k]
+
+    exact, approximate = best_in_turns(lambda: search("exact", np.inf), lambda: search("approximate", 0), rounds=2)
+    pairs = zip(found["exact"][:3000], found["approximate"][:3000], strict=True)
+    share = float(np.mean([np.isin(a, b).mean() for a, b in pairs]))
+    return {"operations": float(len(X)) ** 2 * X.shape[1], "ratio": exact / approximate, "recall": share}
+
+
 def one_fit(n: int, m: int) -> dict[str, float]:
     X, y = mixture(n)
     few = keep_labels(y, 10, random_state=0)
@@ -240,7 +265,7 @@ def one_fit(n: int, m: int) -> dict[str, float]:
     return {"n": n, "m": m, "mib": peak_beyond(job) / 2**20, "seconds": seconds[0]}
 
 
-MEASURES: dict[str, Callable[..., dict[str, float]]] = {
+MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "anchored": anchored,
     "anchored_20": anchored_20,
     "green": green,
@@ -250,6 +275,7 @@ MEASURES: dict[str, Callable[..., dict[str, float]]] = {
     "memory": memory,
     "cold_start": cold_start,
     "stages": stages,
+    "switch": switch,
     "one_fit": one_fit,
 }
 

@@ -30,7 +30,7 @@ PEERS = ["greenlabel", "label_spreading", "same_graph", "poisson", "diffusion", 
 Results = dict[str, dict[str, Any]]
 
 
-def alone(script: str, *words: Any) -> dict[str, float]:
+def alone(script: str, *words: Any) -> dict[str, Any]:
     """One measure in a process of its own."""
     command = [sys.executable, str(FOLDER / script), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -47,7 +47,7 @@ def commit() -> str:
 def jobs(peers: bool) -> dict[str, Callable[[], dict[str, float]]]:
     found: dict[str, Callable[[], dict[str, float]]] = {
         name: lambda name=name: alone("measures.py", name)  # type: ignore[misc]
-        for name in [*TABLE, "stages"]
+        for name in [*TABLE, "stages", "switch"]
     }
     for n, m in [*GRID, *GRID_M]:
         found[f"fit {n} {m}"] = lambda n=n, m=m: alone("measures.py", "one_fit", n, m)  # type: ignore[misc]
@@ -160,13 +160,25 @@ def page(r: Results) -> str:
             markdown(("method", "accuracy", "time", "memory", "rows without an answer"), peer_rows(r)),
             "## Growth",
             "![Time and memory of the anchored fit against the number of rows and of anchors.](growth.png)",
-            "Synthetic rows (a mixture of 40 Gaussian clouds in 64 dimensions), k = 5. Left: 1,024 anchors. Right:\n"
-            "200,000 rows.",
+            "Synthetic rows (a mixture of 40 Gaussian clouds in 64 dimensions), k = 5. Left: 1,024 anchors; few rows\n"
+            "are searched in double precision, which takes more memory. Right: 200,000 rows.",
+            "## Exact or approximate",
+            "A k-NN graph is searched exactly up to rows^2 x columns = 10^11 and approximately beyond. Below, the\n"
+            "exact search costs little; above, its time grows with the square of the rows.",
+            markdown(("rows x columns", "rows^2 x columns", "exact over approximate, time", "recall"), switch_rows(r)),
             "## Where the time goes",
             "`AnchoredGreenClassifier(1024)` on MNIST under a profiler, which adds a little.",
             markdown(("stage", "time"), parts) + "\n",
         ]
     )
+
+
+def switch_rows(r: Results) -> list[tuple[str, ...]]:
+    sizes = {name: found for name, found in r["switch"].items() if isinstance(found, dict)}
+    return [
+        (name, f"{found['operations']:.1e}", f"{found['ratio']:.1f}", f"{found['recall']:.3f}")
+        for name, found in sizes.items()
+    ]
 
 
 def machine() -> str:
@@ -176,6 +188,7 @@ def machine() -> str:
 
 def draw_growth(r: Results, path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     for axes, grid, key, title in zip(figure.subplots(1, 2), (GRID, GRID_M), "nm", ("rows", "anchors"), strict=True):
@@ -187,8 +200,12 @@ def draw_growth(r: Results, path: Path) -> None:
         memory.plot(x, [point["mib"] for point in points], "s--", color="#D55E00", label="memory")
         memory.set(yscale="log", ylabel="peak memory beyond X, MiB")
         axes.set_xticks(x, [f"{value:,}" for value in x])
-        axes.minorticks_off()
         axes.grid(color="0.9")
+        for scale in (axes.yaxis, memory.yaxis):
+            scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            scale.set_major_formatter("{x:,g}")
+        for either in (axes, memory):
+            either.minorticks_off()
         lines = [*axes.get_lines(), *memory.get_lines()]
         axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="upper left")
     figure.savefig(path, dpi=120)
