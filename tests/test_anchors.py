@@ -8,7 +8,6 @@ from greenlabel.anchors import (
     ANCHORS,
     ROWS_PER_ANCHOR,
     bkhk_groups,
-    find_anchors,
     group_means,
     halve,
     mixing_matrix,
@@ -64,7 +63,7 @@ def test_bkhk_finds_groups_that_are_there(rng):
 def test_anchors_are_the_same_under_the_same_seed(rng, how):
     X = rng.normal(size=(500, 40)).astype(np.float32)
     axes = principal_axes(X, 32)
-    first, second = (find_anchors(X, 24, how, axes, np.random.default_rng(7)) for _ in range(2))
+    first, second = (ANCHORS[how](X, 24, axes, np.random.default_rng(7)) for _ in range(2))
     assert first.shape == (24, 40)
     assert_array_equal(first, second)
 
@@ -74,26 +73,26 @@ def test_anchors_stand_closer_to_the_rows_than_rows_drawn_at_random(clouds, how)
     X, _ = clouds
     error = {}
     for name in (how, "random"):
-        P = find_anchors(X, 16, name, None, np.random.default_rng(0))
+        P = ANCHORS[name](X, 16, None, np.random.default_rng(0))
         error[name] = reference.squared_distances(X, P).min(axis=1).mean()
     assert error[how] < 0.8 * error["random"]
 
 
 def test_as_many_anchors_as_rows_are_the_rows(rng):
     X = rng.normal(size=(37, 4))
-    P = find_anchors(X, 37, "bkhk", None, rng)
+    P = ANCHORS["bkhk"](X, 37, None, rng)
     assert_allclose(np.sort(P, axis=0), np.sort(X, axis=0))
 
 
 def test_sparse_rows_have_the_anchors_of_dense_ones(rng):
     X = sp.random_array((300, 20), density=0.2, rng=rng, format="csr")
-    sparse, dense = (find_anchors(A, 10, "bkhk", None, np.random.default_rng(0)) for A in (X, X.toarray()))
+    sparse, dense = (ANCHORS["bkhk"](A, 10, None, np.random.default_rng(0)) for A in (X, X.toarray()))
     assert_allclose(sparse.toarray(), dense, atol=1e-12)
 
 
 def test_wide_sparse_rows_have_anchors(rng):
     X = sp.random_array((300, 500), density=0.02, rng=rng, format="csr")
-    assert find_anchors(X, 10, "bkhk", None, rng).shape == (10, 500)
+    assert ANCHORS["bkhk"](X, 10, None, rng).shape == (10, 500)
 
 
 def test_group_means_are_means_and_an_empty_group_takes_a_row(rng):
@@ -113,5 +112,5 @@ def test_many_rows_are_sampled(rng):
             asked.append(rows)
             return np.asarray(super().__getitem__(rows))
 
-    find_anchors(X.view(Watched), 2, "bkhk", None, rng)
+    ANCHORS["bkhk"](X.view(Watched), 2, None, rng)
     assert max(len(np.atleast_1d(rows)) for rows in asked if isinstance(rows, np.ndarray)) == 2 * ROWS_PER_ANCHOR

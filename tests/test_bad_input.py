@@ -477,7 +477,7 @@ def test_the_gib_of_the_refusal_are_those_asked_for(two_free_gib):
     ("model", "knobs"),
     [
         (GreenClassifier(solver="cg"), {"mu", "solver"}),
-        (ConsistencyClassifier(), {"gamma"}),
+        (ConsistencyClassifier(gamma=0.001), {"gamma"}),
         (HarmonicClassifier(), set()),
     ],
     ids=lambda value: type(value).__name__,

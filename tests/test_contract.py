@@ -146,6 +146,20 @@ def test_only_labelled_rows_are_scored(Model, blobs, few):
     assert model.score(X, few, sample_weight=np.where(y == 0, 1, 0)) == (model.predict(X) == y)[known & (y == 0)].mean()
     with pytest.raises(LabelError, match="no label to score against"):
         model.score(X, np.full(60, -1))
+    with pytest.raises(LabelError, match="X has 60 rows, y 3, sample_weight 60"):
+        model.score(X, y[:3])
+    with pytest.raises(LabelError, match="X has 60 rows, y 60, sample_weight 2"):
+        model.score(X, y, sample_weight=[1, 2])
+
+
+def test_what_kind_of_graph_a_model_was_fitted_on_stays_with_it(KnnModel, blobs, few, similarity):
+    S, y = similarity
+    given = KnnModel(graph="precomputed").fit(S, y)
+    before = given.predict_proba(S)
+    assert_array_equal(given.set_params(graph="knn").predict_proba(S), before)
+    built = KnnModel().fit(blobs[0] * 1e12, few)
+    before = built.predict_proba(blobs[0] * 1e12)
+    assert_array_equal(built.set_params(graph="precomputed").predict_proba(blobs[0] * 1e12), before)
 
 
 def test_a_grid_search_over_half_labelled_data_tells_settings_apart(blobs, few):
@@ -239,7 +253,7 @@ def test_relabel_touches_no_feature(variant, monkeypatch, blobs, few):
 
     for name in ("nearest", "nearest_to_own", "_candidates", "_block"):
         monkeypatch.setattr(f"greenlabel.neighbors.Search.{name}", fail)
-    for name in ("graph_search", "exact_search", "knn_graph", "make_graph", "mixing_matrix", "find_anchors"):
+    for name in ("graph_search", "exact_search", "knn_graph", "make_graph", "mixing_matrix"):
         monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
     monkeypatch.setattr(type(model), "_build", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import greenlabel.classics
 import greenlabel.green
 import reference
+from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.anchors import mixing_matrix
 from greenlabel.classics import ConsistencyOperator, harmonic_scores
+from greenlabel.datasets import keep_labels
 from greenlabel.errors import GraphError, MemoryLimitError
 from greenlabel.graph import anchor_components, knn_graph, make_graph
 from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
@@ -136,15 +139,19 @@ def test_sparse_and_dense_labels_give_the_same_scores(graph, operator):
 
 
 @pytest.mark.parametrize("most", [0, 10_000])
-def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most):
+@pytest.mark.parametrize("gamma", [0.01, 0.5])
+def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most, gamma):
     monkeypatch.setattr(greenlabel.classics, "DIRECT_ROWS", most)
     Y = one_hot(rng.integers(0, 4, 12), graph.n, 4)
-    F = ConsistencyOperator(graph, 0.5).solve(Y, tolerance=1e-12)
-    assert_allclose(F, reference.consistency(graph.S.toarray(), 0.5, Y), atol=1e-9)
+    F = ConsistencyOperator(graph, gamma).solve(Y)
+    expected = reference.consistency(graph.S.toarray(), gamma, Y)
+    assert_allclose(F, expected, atol=1e-10 * expected.max())
 
 
-def test_llgc_keeps_the_digits_of_scores_far_from_all_labels():
+@pytest.mark.parametrize("most", [0, 10_000])
+def test_llgc_keeps_the_digits_of_scores_far_from_all_labels(monkeypatch, most):
     """On a path the score falls by the same factor from row to row, however small it is."""
+    monkeypatch.setattr(greenlabel.classics, "DIRECT_ROWS", most)
     n = 200
     S = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
     F = ConsistencyOperator(make_graph(S), 1.0).solve(one_hot([0], n, 1))[:, 0]
@@ -165,6 +172,22 @@ def test_conjugate_gradients_solve_the_system_for_columns_of_any_size(graph, rng
     X = SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(B)
     residual = np.linalg.norm((graph.degree + 0.01)[:, None] * X - graph.S @ X - B, axis=0)
     assert (residual <= 1e-7 * np.linalg.norm(B, axis=0)).all()
+
+
+@pytest.mark.parametrize("per_class", [1, 3])
+def test_classes_far_from_all_labels_do_not_depend_on_the_solver(per_class):
+    """Scores fall along the moons, over hundreds of edges; the sparse solver must still tell their signs."""
+    X, y = make_moons(4000, noise=0.05, random_state=0)
+    few = keep_labels(y, per_class, random_state=0)
+    sparse, dense = (GreenClassifier(solver=solver).fit(X, few) for solver in ("cg", "direct"))
+    assert (sparse.transduction_ == dense.transduction_).mean() > 0.999
+
+
+def test_llgc_leaves_no_row_of_a_large_graph_without_a_score():
+    X, y = make_moons(4000, noise=0.05, random_state=0)
+    model = ConsistencyClassifier().fit(X, keep_labels(y, 1, random_state=0))
+    assert (model.scores_.max(axis=1) > 0).all()
+    assert (model.transduction_ == y).mean() > 0.99
 
 
 def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):

@@ -11,7 +11,6 @@ from greenlabel.labels import (
     calibrate,
     choose_temperature,
     evidence,
-    margins,
     probabilities,
     read_labels,
     signed,
@@ -59,6 +58,12 @@ def test_truth_values_are_classes_and_true_is_not_taken_for_a_number():
     assert list(labels.classes) == [False, True]
 
 
+@pytest.mark.parametrize("unknown", [float("nan"), None, -1])
+def test_unknown_labels_that_numpy_made_text_are_warned_of(unknown):
+    with pytest.warns(UserWarning, match="as text, which is taken as a class; mark unknown labels with ''"):
+        read_labels(np.array(["a", "b", str(unknown)]), 3, "test")
+
+
 def test_text_beside_numbers_is_refused():
     with pytest.raises(LabelError, match="mixes text and numbers"):
         read_labels(np.array(["a", 1, "b"], dtype=object), 3, "test")
@@ -101,15 +106,13 @@ def test_right_answers_do_not_make_certainty():
 def test_only_classes_with_another_label_teach_the_temperature():
     labels = Labels(9, np.arange(3), np.array([1, 3, 5, 7]), np.array([0, 0, 1, 2]))
     asked = []
-    calibrate(labels, lambda places: asked.append(places) or np.eye(3)[labels.codes[places]])
+    calibrate(labels, np.ones(4, bool), lambda places: asked.append(places) or np.eye(3)[labels.codes[places]])
     assert_array_equal(asked[0], [0, 1])
+    calibrate(labels, np.array([True, False, True, True]), lambda places: asked.append(places) or np.eye(3)[[0]])
+    assert_array_equal(asked[1], [0])
 
 
 def test_one_label_per_class_still_gives_a_temperature():
     labels = Labels(9, np.arange(3), np.array([1, 3, 5]), np.array([0, 1, 2]))
-    assert calibrate(labels, lambda places: np.eye(3)[places]) > 0
-    assert calibrate(labels, lambda places: np.zeros((len(places), 3))) == 1
-
-
-def test_margins_are_the_lead_of_the_first_over_the_second():
-    assert_allclose(margins(np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])), [0.2, 0.7])
+    assert calibrate(labels, np.ones(3, bool), lambda places: np.eye(3)[places]) > 0
+    assert calibrate(labels, np.ones(3, bool), lambda places: np.zeros((len(places), 3))) == 1

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.errors import DataError, ParameterError
-from greenlabel.neighbors import Search, centre, coordinates, kmeans_groups, row_blocks, working
+from greenlabel.neighbors import Search, centre, coordinates, kmeans_groups, neighbour_matrix, row_blocks, working
 from greenlabel.projection import Projection, sample_rows
 
 Floats = NDArray[np.floating]
@@ -51,21 +51,13 @@ def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:
     for rows in row_blocks(n, X.shape[1]):
         dist2, nearest = search.nearest(X[rows], k + 1)
         index[rows], weight[rows] = nearest[:, :-1], mixing_weights(dist2)
-    indptr = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
-    return sp.csr_array((weight.ravel(), index.ravel().astype(indptr.dtype, copy=False), indptr), shape=(n, m))
-
-
-def find_anchors(X: Any, m: int, how: str, projection: Projection | None, rng: np.random.Generator) -> Any:
-    """P (m, d): anchors by one of ANCHORS, from a sample of the rows where there are more than the anchors need."""
-    if how == "random":
-        return working(X[sample_rows(X.shape[0], m, rng)])
-    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
-    group = ANCHORS[how](split_coordinates(X, rows, projection, rng), m, rng)
-    return group_means(X, rows, group, m)
+    return neighbour_matrix(index, weight, m)
 
 
 def given_anchors(P: Any, d: int) -> Floats:
     """Anchors that the user chose, checked."""
+    if sp.issparse(P):
+        P = P.toarray()
     if np.isscalar(P) or P is None:
         names = ", ".join(map(repr, ANCHORS))
         raise ParameterError(
@@ -158,8 +150,23 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     return working((total / counts[:, None]).astype(working(X[:1]).dtype))
 
 
-def _kmeans(Q: Floats, m: int, rng: np.random.Generator) -> Ints:
-    return kmeans_groups(Q, m, int(rng.integers(2**31)))
+def bkhk(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): means of groups of equal size."""
+    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
+    return group_means(X, rows, bkhk_groups(split_coordinates(X, rows, projection, rng), m, rng), m)
 
 
-ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk_groups, "kmeans": _kmeans, "random": sample_rows}
+def kmeans(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): means of the groups of plain k-means."""
+    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
+    Q = split_coordinates(X, rows, projection, rng)
+    return group_means(X, rows, kmeans_groups(Q, m, int(rng.integers(2**31))), m)
+
+
+def drawn(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): rows drawn at random."""
+    return working(X[sample_rows(X.shape[0], m, rng)])
+
+
+# Each from a sample of the rows where there are more than the anchors need.
+ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk, "kmeans": kmeans, "random": drawn}

@@ -112,18 +112,25 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._probabilities(*self._new_rows(X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second."""
+        """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
+
+        Of a row that no label reaches the score says nothing: ``predict`` goes by the shares of the labels there.
+        """
         F, _ = self._new_rows(X)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of right answers on the rows of y that carry a label, so that a grid search can be given them all."""
-        y = as_labels(y)
+        y, answer = as_labels(y), self.predict(X)
         known = np.flatnonzero(~is_unlabelled(y))
+        weight = np.ones(len(answer)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if not len(known):
             raise LabelError("y holds no label to score against; give some true labels.")
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        return float(np.average(self.predict(X)[known] == y[known], weights=weight))
+        if not len(answer) == len(y) == len(weight):
+            raise LabelError(
+                f"X has {len(answer)} rows, y {len(y)}, sample_weight {len(weight)}; give one each per row."
+            )
+        return float(np.average(answer[known] == y[known], weights=weight[known]))
 
     def _keep(self, name: str, compute: Callable[[], Any]) -> Any:
         if name not in self._kept:
@@ -150,7 +157,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return p
 
     def _calibrate(self) -> float:
-        return calibrate(self._labels, lambda places: self._held_out(places, ROUGH))
+        """From labelled rows that another label reaches."""
+        of_label = self._component[self._labels.rows]
+        joined = np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
+        return calibrate(self._labels, joined, lambda places: self._held_out(places, ROUGH))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -191,7 +201,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             f"X holds values of type {X.dtype}; convert them to numbers: encode text "
             "(sklearn.preprocessing.OneHotEncoder), count the days since a date."
         )
-    if getattr(estimator, "graph", "knn") == "precomputed":
+    if reset:
+        estimator._is_graph = getattr(estimator, "graph", "knn") == "precomputed"
+    if estimator._is_graph:
         check_finite(X, "give 0 where two rows have nothing in common")
         return X
     reach = check_finite(X, "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns")

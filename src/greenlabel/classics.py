@@ -7,6 +7,7 @@ With H = L_uu^-1 S_ul (u unlabelled, l labelled rows), HF is F_u = H Y_l: each u
 neighbours. A component without a label has no harmonic function of its own: its rows get the shares of the labels.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,30 +16,54 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph import Graph
-from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense
+from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense, factor
 from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
 
+SHORT_SERIES = 0.1  # gamma relative to the largest degree from which on the series is short
 ADVICE = "label more rows, or raise n_neighbors"
 
 
 class ConsistencyOperator(GreenOperator):
-    """LLGC's operator, G = (L + gamma I)^-1."""
+    """LLGC's operator, G = (L + gamma I)^-1.
+
+    Scores fall quickly with the distance from a label, below any residual. Two ways keep the digits of the smallest:
+    elimination on small graphs, and beyond them the series sum_j (D^-1 S)^j D^-1 Y with D = diag(d + gamma), in which
+    nothing is ever subtracted. Where gamma is so small that the series is long, labels reach far, and conjugate
+    gradients serve.
+    """
+
+    _solve: Callable[[Floats, float], Floats]
 
     def __init__(self, graph: Graph, gamma: float):
         self.n = graph.n
         diagonal = graph.degree + gamma
-        # Far from all labels scores fall below any residual; an elimination keeps their digits, where it is cheap.
         if self.n <= DIRECT_ROWS:
-            self._factor = scipy.linalg.cho_factor(np.diag(diagonal) - graph.S, check_finite=False)
+            self._factor = factor(np.diag(diagonal) - graph.S, "gamma")
+            self._solve = self._eliminate
+        elif gamma >= SHORT_SERIES * graph.degree.max():
+            self._diagonal, self._S = diagonal[:, None], graph.S
+            self._solve = self._sum_series
         else:
-            self._factor, self._system = None, SparseSystem(graph.S, diagonal, "raise gamma")
+            self._system = SparseSystem(graph.S, diagonal, "raise gamma")
+            self._solve = self._system.solve
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        if self._factor is not None:
-            return scipy.linalg.cho_solve(self._factor, dense(Y), check_finite=False)
-        return self._system.solve(dense(Y), tolerance)
+        return self._solve(dense(Y), tolerance)
+
+    def _eliminate(self, Y: Floats, tolerance: float) -> Floats:
+        return scipy.linalg.cho_solve(self._factor, Y, check_finite=False)
+
+    def _sum_series(self, Y: Floats, tolerance: float) -> Floats:
+        """Until no score grows by more than the tolerance, relative to itself; a row reached just now grows by all."""
+        term = Y / self._diagonal
+        F = term.copy()
+        while (abs(term) > tolerance * abs(F)).any():
+            term = self._S @ term
+            term /= self._diagonal
+            F += term
+        return F
 
 
 def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) -> Floats:
@@ -52,23 +77,22 @@ def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) ->
 
 
 def harmonic_leave_one_out(
-    graph: Graph, labels: Labels, reached: NDArray[np.bool_], tolerance: float = TOLERANCE
+    graph: Graph, labels: Labels, reached: NDArray[np.bool_], places: NDArray[np.integer], tolerance: float
 ) -> Floats:
-    """Score of each labelled row were it free, (l, c).
+    """Scores of some of the labelled rows, each one were it free, (len(places), c).
 
-    With K = S_ll + S_lu H, the equation of row i alone reads  (d_i - K_ii) f_i = sum_j≠i K_ij y_j.
+    With K = S_ll + S_lu L_uu^-1 S_ul, the equation of row i alone reads  (d_i - K_ii) f_i = sum_j≠i K_ij y_j.
     Where no other label reaches the row, its score is the shares of the other labels.
     """
     free = reached.copy()
     free[labels.rows] = False
-    H = _harmonic(graph, free, graph.S[free][:, labels.rows], tolerance)
-    S_l = graph.S[labels.rows]
-    K = S_l[:, labels.rows].toarray() + S_l[:, free] @ H
-    np.fill_diagonal(K, 0)
-    weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because the rows of H sum to 1
-    F = K @ labels.Y[labels.rows].toarray()
-    others = (labels.counts - labels.Y[labels.rows].toarray()) / (len(labels.rows) - 1)
-    return np.divide(F, weight, out=others, where=weight > 1e-12 * graph.degree.max())
+    rows, S_ul = labels.rows[places], graph.S[free][:, labels.rows]
+    K = graph.S[rows][:, labels.rows].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, places], tolerance)).T
+    K[np.arange(len(places)), places] = 0
+    weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because L_uu^-1 S_ul has rows that sum to 1
+    Y = labels.Y[labels.rows].toarray()
+    others = (labels.counts - Y[places]) / (len(labels.rows) - 1)
+    return np.divide(K @ Y, weight, out=others, where=weight > 1e-12 * graph.degree.max())
 
 
 def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:

@@ -67,6 +67,9 @@ def keep_labels(y: Any, per_class: int, *, random_state: Any = None) -> NDArray[
 BLANKS: dict[str, tuple[Any, Any]] = {
     "U": ("", None),
     "T": ("", None),
+    "S": (b"", None),
+    "M": (np.datetime64("NaT"), None),
+    "m": (np.timedelta64("NaT"), None),
     "O": (None, object),
     "b": (None, object),
     "i": (UNLABELED, None),

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from greenlabel.anchors import ANCHORS, SPLIT_AXES, find_anchors, given_anchors, mixing_matrix
+from greenlabel.anchors import ANCHORS, SPLIT_AXES, given_anchors, mixing_matrix
 from greenlabel.base import Bools, Floats, GraphClassifier, Ints
 from greenlabel.checks import check_choice, check_integer, check_real, check_seed
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
@@ -30,6 +30,7 @@ from greenlabel.green import (
     SOLVERS,
     TOLERANCE,
     AnchoredGreen,
+    GreenOperator,
     column_means,
     score_of_new_rows,
     scores_without_own_label,
@@ -37,10 +38,11 @@ from greenlabel.green import (
 from greenlabel.neighbors import exact_search, graph_search, working
 from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
 
+LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
 GRAPHS = ("knn", "precomputed")
 KNN_SHIFT, ANCHORED_SHIFT = 0.01, 0.03  # mu="auto": n mu is this part of the mean degree
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
-ROWS_PER_ANCHOR, MOST_ANCHORS = 4, 2048  # n_anchors="auto"
+AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
 LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
 
 
@@ -51,6 +53,7 @@ class _KnnClassifier(GraphClassifier):
         _prepare(graph)                  its operator
         _spread()                        sets _F, the scores
         _score_new(mean, degree)         scores of new rows from the mean of their neighbours' scores
+        _held_out(places, tolerance)     leave-one-out scores
     """
 
     n_neighbors: int
@@ -95,7 +98,20 @@ class _KnnClassifier(GraphClassifier):
         raise NotImplementedError
 
 
-class GreenClassifier(_KnnClassifier):
+class _LinearClassifier(_KnnClassifier):
+    """F = G Y with an operator that _prepare sets."""
+
+    _operator: GreenOperator
+
+    def _spread(self) -> None:
+        self._F = self._operator.solve(self._labels.Y)
+
+    def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        rows, codes = self._labels.rows[places], self._labels.codes[places]
+        return scores_without_own_label(self._operator, self._F[rows], rows, codes, tolerance)
+
+
+class GreenClassifier(_LinearClassifier):
     """The improved Green function on a k-NN graph: F = (L + n mu I)^-1 (Y - 1 ybar').
 
     Parameters
@@ -161,18 +177,11 @@ class GreenClassifier(_KnnClassifier):
             solver = "direct" if graph.n <= DIRECT_ROWS else "cg"
         self._operator = SOLVERS[solver](graph, graph.n * self.mu_)
 
-    def _spread(self) -> None:
-        self._F = self._operator.solve(self._labels.Y)
-
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
 
-    def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        rows = self._labels.rows[places]
-        return scores_without_own_label(self._operator, self._F[rows], rows, self._labels.codes[places], tolerance)
 
-
-class ConsistencyClassifier(_KnnClassifier):
+class ConsistencyClassifier(_LinearClassifier):
     """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.
 
     Parameters
@@ -206,15 +215,8 @@ class ConsistencyClassifier(_KnnClassifier):
         self._gamma = float(self.gamma)
         self._operator = ConsistencyOperator(graph, self._gamma)
 
-    def _spread(self) -> None:
-        self._F = self._operator.solve(self._labels.Y)
-
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._gamma, 0)
-
-    def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        rows = self._labels.rows[places]
-        return scores_without_own_label(self._operator, self._F[rows], rows, self._labels.codes[places], tolerance)
 
 
 class HarmonicClassifier(_KnnClassifier):
@@ -244,7 +246,7 @@ class HarmonicClassifier(_KnnClassifier):
         return np.where(degree[:, None] > 0, mean, self._labels.shares)
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        return harmonic_leave_one_out(self._graph, self._labels, self.reached_, tolerance)[places]
+        return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
 
 
 class AnchoredGreenClassifier(GraphClassifier):
@@ -302,7 +304,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         projection = None
         if not sp.issparse(X) and d > SPLIT_AXES:
             projection = principal_axes(working(X[sample_rows(n, SAMPLE_ROWS, rng)]), min(d, SEARCH_AXES))
-        P: Any = find_anchors(X, m, self.anchors, projection, rng) if given is None else given
+        P: Any = ANCHORS[self.anchors](X, m, projection, rng) if given is None else given
         self._search = exact_search(sp.csr_array(P) if sp.issparse(X) else P, n, projection)
         self.anchors_ = (P.toarray() if sp.issparse(P) else P) * self._unit
         Z = mixing_matrix(X, self._search, self._k)
@@ -319,7 +321,7 @@ class AnchoredGreenClassifier(GraphClassifier):
             m = len(given)
             remedy = "give more anchors or lower n_neighbors"
         elif self.n_anchors == "auto":
-            m = min(MOST_ANCHORS, max(n // ROWS_PER_ANCHOR, min(n // 2, LEAST_ANCHORS * k)))
+            m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
             m = max(m, min(k + 1, n))
             return m, _cut_neighbors(k, m - 1, "anchors")
         else:
@@ -351,8 +353,8 @@ class AnchoredGreenClassifier(GraphClassifier):
 def leave_one_out(model: GraphClassifier) -> Floats:
     """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
 
-    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row whose
-    class has no other label scores 0 for it: nothing is left to recognise it by, so leave such rows out of a count.
+    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row has
+    nothing to be recognised by where its class has no other label, or no other label leads to it: do not count it.
     """
     if not isinstance(model, GraphClassifier):
         raise ParameterError(
@@ -360,7 +362,9 @@ def leave_one_out(model: GraphClassifier) -> Floats:
             "(of a pipeline the last step, pipeline[-1])."
         )
     check_is_fitted(model)
-    return model._held_out(np.arange(len(model._labels.rows)), TOLERANCE)
+    places = np.arange(len(model._labels.rows))
+    parts = [places[start : start + LEFT_OUT_AT_ONCE] for start in range(0, len(places), LEFT_OUT_AT_ONCE)]
+    return np.concatenate([model._held_out(part, TOLERANCE) for part in parts])
 
 
 def _check_mu(mu: Any) -> None:

@@ -21,9 +21,11 @@ from scipy.sparse.csgraph import connected_components
 
 from greenlabel.anchors import mixing_weights
 from greenlabel.errors import GraphError
-from greenlabel.neighbors import Search, working
+from greenlabel.neighbors import Search, neighbour_matrix, working
 
 Floats = NDArray[np.floating]
+
+TINY, HUGE = 1e-200, 1e200  # similarities whose sums and inverses are finite
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,6 @@ def knn_graph(search: Search, k: int, weights: str, width: float) -> Graph:
     weight_of, symmetric = WEIGHTS[weights]
     A = neighbour_matrix(index[:, :k], weight_of(dist2, width), n)
     return make_graph(symmetric(A).tocsr())
-
-
-def neighbour_matrix(index: NDArray[np.integer], weight: Floats, n_columns: int) -> sp.csr_array:
-    """(rows, n_columns) with the weights of each row's k neighbours."""
-    n, k = index.shape
-    short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
-    indptr = np.arange(0, n * k + 1, k, dtype=short)
-    return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
 
 
 def _adaptive(dist2: Floats, width: float) -> Floats:
@@ -156,6 +150,9 @@ def check_similarity(S: Any) -> sp.csr_array:
         raise GraphError(f"a precomputed graph of shape {S.shape} is not square; give one row and one column per item.")
     S = sp.csr_array(S, dtype=np.float64)
     _check_non_negative(S)
+    largest = S.data.max() if S.nnz else 0
+    if largest and not TINY < largest < HUGE:
+        raise GraphError(f"similarities reach {largest:.0e}, beyond what can be computed with; divide them by that.")
     gap = sp.coo_array(abs(S - S.T))
     if gap.nnz and gap.data.max() > 1e-8 * S.data.max():
         worst = gap.data.argmax()

@@ -40,7 +40,7 @@ from greenlabel.threads import one_thread
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-TOLERANCE = 1e-8  # relative residual at which conjugate gradients stop
+TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
 MAX_ROUNDS = 5000
 DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
 SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
@@ -104,7 +104,7 @@ class DirectGreen(GreenOperator):
         A = laplacian(graph).toarray()
         A += (np.trace(A) / n or 1.0) / n
         A[np.diag_indices(n)] += shift
-        self._factor = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+        self._factor = factor(A, "mu")
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         return scipy.linalg.cho_solve(self._factor, centred(Y), check_finite=False)
@@ -147,7 +147,7 @@ class AnchoredGreen(GreenOperator):
         M[np.diag_indices(m)] += self.theta
         self._root_mass = np.sqrt(mass)
         with one_thread():
-            self._factor = scipy.linalg.cho_factor(M, overwrite_a=True, check_finite=False)
+            self._factor = factor(M, "mu")
 
     def coefficients(self, Y: Any) -> Floats:
         """C (m, c) with F_i = z_i' C for an unlabelled row.
@@ -197,6 +197,14 @@ def check_invertible(n_components: int, shift: float, mean_degree: float, other:
             f"{mu} on a graph of {n_components} components leaves a system without an inverse; "
             f"give mu > 0 (n mu above {SMALLEST_SHIFT:g} of the mean degree) or mu='auto'{other}."
         )
+
+
+def factor(A: Floats, knob: str) -> tuple[Floats, bool]:
+    """Cholesky factor of A, in its place."""
+    try:
+        return scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError as error:
+        raise GraphError(f"parts of the graph hang together by less than rounding; raise {knob}.") from error
 
 
 def column_means(Y: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Labels: y <-> Y, and F -> class, probability, margin.
+"""Labels: y <-> Y, and F -> class and probability.
 
     Y (n, c) one-hot rows where a label is known, zero rows elsewhere      (Eq. y2)
     p_ij = exp(t E_ij) / sum_j' exp(t E_ij')    probabilities; E the evidence in F, t one temperature for all rows
@@ -7,6 +7,7 @@ The temperature is chosen where the answer is known: on the scores that labelled
 A row that no label reaches has the shares of the given labels as its probabilities.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,6 +73,9 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
             f"y holds no label at all in {n} rows; label rows of two classes at least, leave the rest at -1."
         )
     classes, codes = distinct(y[rows])
+    if y.dtype.kind in "UST" and {"nan", "None", "-1"} & set(map(str, classes)):
+        text = "y holds 'nan', 'None' or '-1' as text, which is taken as a class; mark unknown labels with ''."
+        warnings.warn(text, UserWarning, stacklevel=4)
     if y.dtype.kind == "f" and np.isnan(y).any():  # whole numbers, made floats by the gaps between them
         classes = classes.astype(np.int64)
     if len(classes) < 2:
@@ -149,13 +153,15 @@ def evidence(F: Floats) -> Floats:
     return np.divide(beyond, np.sqrt(lead), out=np.zeros_like(beyond), where=lead > 0)
 
 
-def calibrate(labels: Labels, held_out: Callable[[Ints], Floats]) -> float:
+def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Ints], Floats]) -> float:
     """The temperature from held-out scores of labelled rows whose class has another label to be recognised by.
+
+    ``joined`` marks those to which another label leads at all.
 
     A sample of them is enough. With one label per class nothing can be held out: the temperature is then the one at
     which a row of typical lead has the evidence 2, and probabilities are an order, not a promise.
     """
-    told = np.flatnonzero(labels.counts[labels.codes] > 1)
+    told = np.flatnonzero(joined & (labels.counts[labels.codes] > 1))
     if len(told):
         most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
         chosen = told[np.linspace(0, len(told) - 1, min(len(told), most)).astype(int)]
@@ -184,9 +190,3 @@ def choose_temperature(E: Floats, codes: Ints) -> float:
 
     best = minimize_scalar(loss, bounds=(np.log(1e-3), np.log(1e4)), method="bounded")
     return float(np.exp(best.x) / scale)
-
-
-def margins(probability: Floats) -> Floats:
-    """How far the most probable class of each row is ahead of the second."""
-    two = np.partition(probability, -2, axis=1)[:, -2:]
-    return two[:, 1] - two[:, 0]

@@ -1,6 +1,6 @@
 """Nearest points by Euclidean distance; the only module that imports faiss.
 
-    dist2, index = search.nearest(X, k)        both (n, k), nearest first, ties by index
+    dist2, index = search.nearest(X, k)        both (n, k), nearest first; equal distances in the order of their index
 
 Engines find candidates; the squared distances of the candidates are then taken anew by direct difference, in float64
 where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 x'p is never the answer: with features
@@ -18,6 +18,7 @@ X (n, d) rows that ask     P (m, d) points that are searched     k neighbours
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import faiss
@@ -190,10 +191,15 @@ class FlatSearch(Search):
         centred = centre(X, self._mean)
         _, candidates = faiss.knn(centred, self._centred, self._wanted(k, own))
         dist2, index = refine(X, self.P, candidates, k, own)
-        coarse = FLOAT32_ROUNDING * squared_norms(centred) > 0.01 * dist2[:, -1]
+        # A last distance of 0 needs no better digits: nothing can be nearer.
+        coarse = (FLOAT32_ROUNDING * squared_norms(centred) > 0.01 * dist2[:, -1]) & (dist2[:, -1] > 0)
         if coarse.any():
-            self._redo(dist2, index, coarse, Float64Search(self.P), X, own)
+            self._redo(dist2, index, coarse, self._careful, X, own)
         return dist2, index
+
+    @cached_property
+    def _careful(self) -> Float64Search:
+        return Float64Search(self.P)
 
 
 class ReducedSearch(Search):
@@ -255,14 +261,26 @@ class ClusterSearch(Search):
         dist2, index = refine(X, self.P, candidates, k, own)
         short = ~np.isfinite(dist2[:, -1])
         if short.any():
-            self._redo(dist2, index, short, FlatSearch(self.P), X, own)
+            self._redo(dist2, index, short, self._flat, X, own)
         return dist2, index
+
+    @cached_property
+    def _flat(self) -> FlatSearch:
+        return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": faiss.serialize_index(self._index)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _index=faiss.deserialize_index(state["_index"]))
+
+
+def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_array:
+    """(rows, n_columns) with the weights of each row's k neighbours."""
+    n, k = index.shape
+    short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
+    indptr = np.arange(0, n * k + 1, k, dtype=short)
+    return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
 
 
 def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:

@@ -32,8 +32,8 @@ def principal_axes(sample: Floats, n_axes: int) -> Projection:
     mean = sample.mean(axis=0)
     centred = sample - mean
     d = centred.shape[1]
-    C = centred.T @ centred
-    with one_thread():
+    with one_thread():  # two threads would round otherwise, and the axes decide which rows are compared
+        C = centred.T @ centred
         _, V = scipy.linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
     return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
 
