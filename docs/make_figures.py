@@ -504,7 +504,7 @@ def draw_anchored_neighbors(path: Path) -> None:
 
 
 def draw_many_rows(path: Path) -> None:
-    copies = (1, 2, 4, 8, 16)
+    copies = (1, 4, 16, 64)
     X, y = digits()
     sizes = [len(y) * times for times in copies]
     figure, axes = canvas(5.8, 4)

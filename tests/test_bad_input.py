@@ -486,6 +486,7 @@ def test_a_solver_that_stops_early_names_its_residual_and_knobs_that_the_class_h
     model, knobs, monkeypatch, blobs, few
 ):
     monkeypatch.setattr("greenlabel.green.MAX_ROUNDS", 1)
+    monkeypatch.setattr("greenlabel.classics.DIRECT_ROWS", 0)
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(blobs[0], few)
     message = str(caught[0].message)

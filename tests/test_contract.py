@@ -31,6 +31,7 @@ from greenlabel import (
     HarmonicClassifier,
     leave_one_out,
 )
+from greenlabel.errors import LabelError, ParameterError
 
 SIGNATURES = {
     GreenClassifier: (
@@ -134,6 +135,30 @@ def test_mu_auto_goes_by_the_mean_degree(blobs, few):
     assert AnchoredGreenClassifier().fit(blobs[0], few).mu_ * 60 == pytest.approx(0.03)
     S = np.ones((60, 60)) - np.eye(60)
     assert GreenClassifier(graph="precomputed").fit(S, few).mu_ * 60 == pytest.approx(0.59)
+
+
+def test_only_labelled_rows_are_scored(Model, blobs, few):
+    X, y = blobs
+    model = Model(random_state=0).fit(X, few)
+    known = few != -1
+    assert model.score(X, few) == (model.predict(X) == y)[known].mean()
+    assert model.score(X, y) == (model.predict(X) == y).mean()
+    assert model.score(X, few, sample_weight=np.where(y == 0, 1, 0)) == (model.predict(X) == y)[known & (y == 0)].mean()
+    with pytest.raises(LabelError, match="no label to score against"):
+        model.score(X, np.full(60, -1))
+
+
+def test_a_grid_search_over_half_labelled_data_tells_settings_apart(blobs, few):
+    X, _ = blobs
+    search = GridSearchCV(GreenClassifier(), {"n_neighbors": [5, 40]}, cv=2).fit(X, few)
+    assert (search.cv_results_["mean_test_score"] > 0.5).any()
+
+
+def test_leave_one_out_of_a_pipeline_names_its_last_step(blobs, few):
+    pipeline = make_pipeline(StandardScaler(), GreenClassifier()).fit(blobs[0], few)
+    with pytest.raises(ParameterError, match=r"got Pipeline; .*pipeline\[-1\]"):
+        leave_one_out(pipeline)
+    assert leave_one_out(pipeline[-1]).shape == (12, 3)
 
 
 def test_a_given_mu_is_the_mu_that_is_used(blobs, few):

@@ -46,6 +46,25 @@ def test_kept_labels_are_true_and_as_many_as_asked(y):
     assert_array_equal(few, keep_labels(y, 3, random_state=0))
 
 
+@pytest.mark.parametrize(
+    ("y", "hidden"),
+    [
+        (np.array([True, False] * 5), None),
+        (np.array([1, 0] * 5, dtype=np.uint8), -1),
+        (np.array(["a", "b"] * 5, dtype=object), None),
+        (["a", "b"] * 5, None),
+    ],
+)
+def test_hidden_labels_are_unlabelled_whatever_their_type(y, hidden):
+    few = keep_labels(y, 2, random_state=0)
+    assert sum(label is hidden or label == hidden for label in few.tolist()) == 6
+    assert len(GreenClassifier(3).fit(np.arange(10)[:, None], few).classes_) == 2
+
+
+def test_labels_that_are_hidden_already_stay_hidden():
+    assert (keep_labels([0, 0, 1, 1, -1, -1], 2) == [0, 0, 1, 1, None, None]).all()
+
+
 def test_more_labels_than_a_class_has_rows_are_refused():
     with pytest.raises(LabelError, match="class 1 has 2 rows, 3 labels were asked for"):
         keep_labels([0, 0, 0, 1, 1], 3)

@@ -6,12 +6,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
+import greenlabel.classics
 import greenlabel.green
 import reference
 from greenlabel.anchors import mixing_matrix
+from greenlabel.classics import ConsistencyOperator, harmonic_scores
 from greenlabel.errors import GraphError, MemoryLimitError
 from greenlabel.graph import anchor_components, knn_graph, make_graph
-from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, conjugate_gradients
+from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
+from greenlabel.labels import read_labels
 from greenlabel.neighbors import exact_search, graph_search
 
 MUS = [1e-6, 1e-3, 0.1]
@@ -132,17 +135,42 @@ def test_sparse_and_dense_labels_give_the_same_scores(graph, operator):
     assert_allclose(green.solve(sp.csr_array(Y)), green.solve(Y), atol=1e-14)
 
 
+@pytest.mark.parametrize("most", [0, 10_000])
+def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most):
+    monkeypatch.setattr(greenlabel.classics, "DIRECT_ROWS", most)
+    Y = one_hot(rng.integers(0, 4, 12), graph.n, 4)
+    F = ConsistencyOperator(graph, 0.5).solve(Y, tolerance=1e-12)
+    assert_allclose(F, reference.consistency(graph.S.toarray(), 0.5, Y), atol=1e-9)
+
+
+def test_llgc_keeps_the_digits_of_scores_far_from_all_labels():
+    """On a path the score falls by the same factor from row to row, however small it is."""
+    n = 200
+    S = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
+    F = ConsistencyOperator(make_graph(S), 1.0).solve(one_hot([0], n, 1))[:, 0]
+    assert F[150] < 1e-50
+    assert_allclose(F[101:150] / F[100:149], (3 - np.sqrt(5)) / 2, rtol=1e-9)
+
+
+def test_harmonic_scores_equal_the_dense_formula(graph, rng):
+    y = np.full(graph.n, -1)
+    y[rng.permutation(graph.n)[:12]] = np.repeat([0, 1, 2], 4)
+    known = read_labels(y, graph.n, "test")
+    F = harmonic_scores(graph, known, np.ones(graph.n, bool))
+    assert_allclose(F, reference.harmonic(graph.S.toarray(), known.Y.toarray(), y != -1), atol=1e-7)
+
+
 def test_conjugate_gradients_solve_the_system_for_columns_of_any_size(graph, rng):
     B = rng.normal(size=(graph.n, 5)) * np.array([1e-12, 1, 1e12, 0, 1])
-    X = conjugate_gradients(graph.S, graph.degree + 0.01, B)
+    X = SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(B)
     residual = np.linalg.norm((graph.degree + 0.01)[:, None] * X - graph.S @ X - B, axis=0)
     assert (residual <= 1e-7 * np.linalg.norm(B, axis=0)).all()
 
 
 def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):
     monkeypatch.setattr(greenlabel.green, "MAX_ROUNDS", 3)
-    with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de"):
-        conjugate_gradients(graph.S, graph.degree + 0.01, rng.normal(size=(graph.n, 2)))
+    with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de.*no advice"):
+        SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(rng.normal(size=(graph.n, 2)))
 
 
 @pytest.mark.parametrize("operator", [EigenGreen, DirectGreen])

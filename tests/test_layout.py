@@ -93,8 +93,8 @@ def test_imports_of_paper_run_one_way(module):
 
 
 @pytest.mark.parametrize("module", sorted(BESIDE))
-def test_what_stands_beside_needs_only_errors_and_labels(module):
-    assert siblings(module) <= {"errors", "labels"} - {module}
+def test_what_stands_beside_needs_only_errors_checks_and_labels(module):
+    assert siblings(module) <= {"errors", "checks", "labels"} - {module}
 
 
 def test_no_module_imports_itself_in_a_circle():

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.errors import DataError, ParameterError
-from greenlabel.neighbors import Search, centre, kmeans_groups, row_blocks, working
+from greenlabel.neighbors import Search, centre, coordinates, kmeans_groups, row_blocks, working
 from greenlabel.projection import Projection, sample_rows
 
 Floats = NDArray[np.floating]
@@ -29,7 +29,7 @@ Ints = NDArray[np.integer]
 SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
 SPLIT_ROWS = 2048  # rows of a group that vote on the direction of its split
-ROWS_PER_ANCHOR = 96  # rows beyond so many per anchor do not move the anchors
+ROWS_PER_ANCHOR = 48  # rows beyond so many per anchor do not move the anchors
 
 
 def mixing_weights(dist2: Floats) -> Floats:
@@ -136,8 +136,8 @@ def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np
     if projection is None:
         chosen = working(X[rows])
         return centre(chosen, chosen.mean(axis=0, dtype=np.float64))
-    blocks = [projection(working(X[rows[part]]), SPLIT_AXES) for part in row_blocks(len(rows), X.shape[1])]
-    return np.concatenate(blocks).astype(np.float32, copy=False)
+    parts = row_blocks(len(rows), X.shape[1])
+    return np.concatenate([coordinates(working(X[rows[part]]), projection, SPLIT_AXES) for part in parts])
 
 
 def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from greenlabel.errors import DataError, DataTypeError
+from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.graph import reached_components
-from greenlabel.labels import Labels, calibrate, probabilities, read_labels
+from greenlabel.labels import Labels, as_labels, calibrate, is_unlabelled, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
 
 Floats = NDArray[np.floating]
@@ -26,7 +26,7 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
-ROUGH = 1e-3  # tolerance of the held-out scores from which the temperature is chosen
+ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -108,6 +108,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         F, _ = self._new_rows(X)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of right answers on the rows of y that carry a label, so that a grid search can be given them all."""
+        y = as_labels(y)
+        known = np.flatnonzero(~is_unlabelled(y))
+        if not len(known):
+            raise LabelError("y holds no label to score against; give some true labels.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(self.predict(X)[known] == y[known], weights=weight))
+
     def _keep(self, name: str, compute: Callable[[], Any]) -> Any:
         if name not in self._kept:
             self._kept[name] = compute()
@@ -160,8 +169,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
 
-def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """X as a numeric array or CSR matrix without NaN, in the type it came in."""
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a numeric array or CSR matrix without NaN, in the type it came in, and in the unit of the fit."""
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     try:
         X = validate_data(estimator, X, reset=reset, ensure_min_samples=2 if reset else 1, **options)
@@ -170,12 +179,17 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     except ValueError as error:
         raise DataError(_with_advice(str(error))) from error
     if X.dtype.kind not in "fiub":
-        raise DataError(f"X holds values of type {X.dtype}; convert them to numbers, such as days since a date.")
+        raise DataError(
+            f"X holds values of type {X.dtype}; convert them to numbers: encode text "
+            "(sklearn.preprocessing.OneHotEncoder), count the days since a date."
+        )
     if getattr(estimator, "graph", "knn") == "precomputed":
         check_finite(X, "give 0 where two rows have nothing in common")
-    else:
-        check_finite(X, "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns")
-    return X
+        return X
+    reach = check_finite(X, "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns")
+    if reset:
+        estimator._unit = unit_of(reach)
+    return in_units(X, estimator._unit, reach)
 
 
 ADVICE = {  # a part of scikit-learn's message: what to do
@@ -198,15 +212,13 @@ def _with_advice(message: str) -> str:
     return f"{message}; {advice}."
 
 
-def check_finite(X: Any, remedy: str) -> None:
-    """Name the first entry that is not a number. The sum is finite if all entries are, and takes no memory."""
+def check_finite(X: Any, remedy: str) -> float:
+    """The largest size of a feature; an error names the first one that is not a number."""
     values = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.dtype.kind != "f" or np.isfinite(np.sum(values, dtype=np.float64)):
-            return
+    reach = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if np.isfinite(reach):
+        return reach
     bad = ~np.isfinite(values)
-    if not bad.any():
-        return
     place = np.argwhere(bad)[0]
     row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
     kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
@@ -214,25 +226,20 @@ def check_finite(X: Any, remedy: str) -> None:
     raise DataError(f"X holds {kind} at row {row}, column {column} ({count}); {remedy}.")
 
 
-def unit_of(X: Any) -> float:
+def unit_of(reach: float) -> float:
     """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1.
 
     No answer depends on the unit of the features, so a strange one is taken out, to the last bit.
     """
-    values = X.data if sp.issparse(X) else X
-    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    if largest == 0 or SMALL <= largest <= LARGE:
-        return 1.0
-    return float(np.exp2(np.round(np.log2(largest))))
+    return 1.0 if reach == 0 or SMALL <= reach <= LARGE else float(np.exp2(np.round(np.log2(reach))))
 
 
-def in_units(X: Any, unit: float) -> Any:
-    """X / unit. Of rows farther away than all others can see, only the direction counts."""
+def in_units(X: Any, unit: float, reach: float) -> Any:
+    """X / unit. Of new rows farther away than the others can see, only the direction counts."""
     if unit != 1:
         X = X / unit
-    values = X.data if sp.issparse(X) else X
-    if values.dtype.kind == "f" and values.size and max(float(values.max()), -float(values.min())) > FAR:
-        X = X.copy()
+    if reach / unit > FAR:
+        X = X.astype(np.float64)  # a copy
         values = X.data if sp.issparse(X) else X
         np.clip(values, -FAR, FAR, out=values)
     return X

@@ -10,11 +10,12 @@ neighbours. A component without a label has no harmonic function of its own: its
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph import Graph
-from greenlabel.green import TOLERANCE, GreenOperator, conjugate_gradients, dense
+from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense
 from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
@@ -26,10 +27,18 @@ class ConsistencyOperator(GreenOperator):
     """LLGC's operator, G = (L + gamma I)^-1."""
 
     def __init__(self, graph: Graph, gamma: float):
-        self.n, self._S, self._diagonal = graph.n, graph.S, graph.degree + gamma
+        self.n = graph.n
+        diagonal = graph.degree + gamma
+        # Far from all labels scores fall below any residual; an elimination keeps their digits, where it is cheap.
+        if self.n <= DIRECT_ROWS:
+            self._factor = scipy.linalg.cho_factor(np.diag(diagonal) - graph.S, check_finite=False)
+        else:
+            self._factor, self._system = None, SparseSystem(graph.S, diagonal, "raise gamma")
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        return conjugate_gradients(self._S, self._diagonal, dense(Y), tolerance, "raise gamma")
+        if self._factor is not None:
+            return scipy.linalg.cho_solve(self._factor, dense(Y), check_finite=False)
+        return self._system.solve(dense(Y), tolerance)
 
 
 def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) -> Floats:
@@ -64,4 +73,6 @@ def harmonic_leave_one_out(
 
 def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:
     """L_uu^-1 times what flows into the free rows."""
-    return conjugate_gradients(graph.S[free][:, free], graph.degree[free], inflow.toarray(), tolerance, ADVICE)
+    if not free.any():
+        return inflow.toarray()  # every row is labelled: nothing to solve
+    return SparseSystem(graph.S[free][:, free], graph.degree[free], ADVICE).solve(inflow.toarray(), tolerance)

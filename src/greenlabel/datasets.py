@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from greenlabel.checks import check_integer
 from greenlabel.errors import LabelError
-from greenlabel.labels import UNLABELED
+from greenlabel.labels import UNLABELED, as_labels, is_unlabelled
 
 Floats = NDArray[np.float64]
 
@@ -46,14 +47,28 @@ def digits() -> tuple[Floats, NDArray[np.intp]]:
 def keep_labels(y: Any, per_class: int, *, random_state: Any = None) -> NDArray[Any]:
     """A copy of y in which only ``per_class`` rows of each class, drawn at random, keep their label.
 
-    The others are -1, or "" where labels are text.
+    The others are -1, "" where labels are text, and None where they are truth values.
     """
-    y = np.asarray(y)
+    y = as_labels(y)
+    check_integer("per_class", per_class, 1)
     rng = check_random_state(random_state)
-    few = np.full(len(y), "" if y.dtype.kind in "USO" else UNLABELED, dtype=y.dtype)
-    for name in np.unique(y):
-        rows = np.flatnonzero(y == name)
+    unknown, dtype = BLANKS.get(y.dtype.kind, (UNLABELED, np.int64))
+    few = np.full(len(y), unknown, dtype=dtype or y.dtype)
+    known = np.flatnonzero(~is_unlabelled(y))
+    for name in np.unique(y[known]):
+        rows = known[y[known] == name]
         if len(rows) < per_class:
             raise LabelError(f"class {name!s} has {len(rows)} rows, {per_class} labels were asked for; ask for fewer.")
         few[rng.choice(rows, per_class, replace=False)] = name
     return few
+
+
+# kind of label: what marks a row as unlabelled, and the type that holds it (None: that of y)
+BLANKS: dict[str, tuple[Any, Any]] = {
+    "U": ("", None),
+    "T": ("", None),
+    "O": (None, object),
+    "b": (None, object),
+    "i": (UNLABELED, None),
+    "f": (UNLABELED, None),
+}

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, find_anchors, given_anchors, mixing_matrix
-from greenlabel.base import Bools, Floats, GraphClassifier, Ints, in_units, unit_of
+from greenlabel.base import Bools, Floats, GraphClassifier, Ints
 from greenlabel.checks import check_choice, check_integer, check_real, check_seed
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
 from greenlabel.errors import ParameterError
@@ -26,6 +26,7 @@ from greenlabel.graph import (
     ties_of_new_rows,
 )
 from greenlabel.green import (
+    DIRECT_ROWS,
     SOLVERS,
     TOLERANCE,
     AnchoredGreen,
@@ -38,7 +39,6 @@ from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
 
 GRAPHS = ("knn", "precomputed")
 KNN_SHIFT, ANCHORED_SHIFT = 0.01, 0.03  # mu="auto": n mu is this part of the mean degree
-DIRECT_ROWS = 1500  # solver="auto" factors the dense system up to here, where it is as fast as any
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 ROWS_PER_ANCHOR, MOST_ANCHORS = 4, 2048  # n_anchors="auto"
 LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
@@ -70,8 +70,7 @@ class _KnnClassifier(GraphClassifier):
             self._search, graph = None, make_graph(check_similarity(X))
         else:
             self._k = _cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
-            self._unit = unit_of(X)
-            X = working(in_units(X, self._unit))
+            X = working(X)
             self._search = graph_search(X, check_seed(self.random_state))
             self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
             graph = knn_graph(self._search, self._k, self._weights, self._width)
@@ -85,7 +84,6 @@ class _KnnClassifier(GraphClassifier):
         if self._search is None:
             ties = check_ties(X)
         else:
-            X = in_units(X, self._unit)
             ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._graph.mean_degree
         mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
         return self._score_new(mean, degree), degree > 0
@@ -299,8 +297,6 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _build(self, X: Any) -> None:
         n, d = X.shape
         rng = check_seed(self.random_state)
-        self._unit = unit_of(X)
-        X = in_units(X, self._unit)
         given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, d) / self._unit
         m, self._k = self._sizes(n, given)
         projection = None
@@ -342,10 +338,9 @@ class AnchoredGreenClassifier(GraphClassifier):
         return self._operator.scores(self._labels.Y, self._coefficients, rows)
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
-        Z = mixing_matrix(in_units(X, self._unit), self._search, self._k)
-        F = score_of_new_rows(Z @ self._coefficients, 1.0, self._labels.n * self.mu_, column_means(self._labels.Y))
+        Z = mixing_matrix(X, self._search, self._k)
         holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
-        return F, Z @ holds_label[self._anchor_component] > 0
+        return Z @ self._coefficients, Z @ holds_label[self._anchor_component] > 0
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         rows = self._labels.rows[places]
@@ -356,8 +351,14 @@ class AnchoredGreenClassifier(GraphClassifier):
 def leave_one_out(model: GraphClassifier) -> Floats:
     """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
 
-    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times.
+    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row whose
+    class has no other label scores 0 for it: nothing is left to recognise it by, so leave such rows out of a count.
     """
+    if not isinstance(model, GraphClassifier):
+        raise ParameterError(
+            f"leave_one_out takes a greenlabel classifier, got {type(model).__name__}; give the classifier itself "
+            "(of a pipeline the last step, pipeline[-1])."
+        )
     check_is_fitted(model)
     return model._held_out(np.arange(len(model._labels.rows)), TOLERANCE)
 

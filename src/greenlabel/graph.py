@@ -69,8 +69,9 @@ def knn_graph(search: Search, k: int, weights: str, width: float) -> Graph:
 def neighbour_matrix(index: NDArray[np.integer], weight: Floats, n_columns: int) -> sp.csr_array:
     """(rows, n_columns) with the weights of each row's k neighbours."""
     n, k = index.shape
-    indptr = np.arange(0, n * k + 1, k)
-    return sp.csr_array((weight.ravel(), index.ravel(), indptr), shape=(n, n_columns))
+    short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
+    indptr = np.arange(0, n * k + 1, k, dtype=short)
+    return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
 
 
 def _adaptive(dist2: Floats, width: float) -> Floats:
@@ -185,7 +186,7 @@ def anchor_components(gram: sp.csr_array) -> tuple[NDArray[np.integer], int]:
     """The component of each anchor from Z'Z, and their number. An anchor that no row uses is in none: -1."""
     used = gram.diagonal() > 0
     n_components, component = connected_components(gram[used][:, used], directed=False)
-    of_anchor = np.full(len(used), -1)
+    of_anchor = np.full(len(used), -1, np.int32)
     of_anchor[used] = component
     return of_anchor, int(n_components)
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import column_or_1d
 
@@ -25,7 +24,8 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNLABELED = -1
-CALIBRATION_ROWS = 100  # labelled rows that choose the temperature
+CALIBRATION_ROWS = (100, 200)  # least and most labelled rows that choose the temperature
+CALIBRATION_WORK = 1_000_000  # rows of data times rows that choose, between these bounds
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,7 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
     """Labels from y: -1 is unlabelled; so are NaN, None and "" . ``reader`` is named in the messages."""
     if y is None:
         raise LabelError(f"{reader} requires y to be passed, but the target y is None; mark unlabelled rows with -1.")
-    # In a list beside text, NumPy would turn NaN into a class "nan".
-    y = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
-    if y.dtype.kind not in "OUSTfiubmM":
-        raise LabelError(f"y holds {y.dtype} values; give whole numbers or text as classes, -1 where unknown.")
-    try:
-        y = column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise LabelError(f"y has the shape {y.shape}; give one label per row, in one column.") from error
+    y = as_labels(y)
     if len(y) != n:
         raise LabelError(f"y has {len(y)} entries, X has {n} rows; give one label per row, -1 where it is unknown.")
     rows = np.flatnonzero(~is_unlabelled(y))
@@ -79,10 +72,24 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
             f"y holds no label at all in {n} rows; label rows of two classes at least, leave the rest at -1."
         )
     classes, codes = distinct(y[rows])
+    if y.dtype.kind == "f" and np.isnan(y).any():  # whole numbers, made floats by the gaps between them
+        classes = classes.astype(np.int64)
     if len(classes) < 2:
         labels = f"{len(rows)} label{'s' if len(rows) > 1 else ''}"
         raise LabelError(f"y holds a single class ({classes[0]!s}, {labels}); label a row of another class too.")
     return Labels(n, classes, rows, codes)
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """y as an array with one label per row, unknown ones included."""
+    # In a list beside text, NumPy would turn NaN into a class "nan".
+    y = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if y.dtype.kind not in "OUSTfiubmM":
+        raise LabelError(f"y holds {y.dtype} values; give whole numbers or text as classes, -1 where unknown.")
+    try:
+        return column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise LabelError(f"y has the shape {y.shape}; give one label per row, in one column.") from error
 
 
 def is_unlabelled(y: NDArray[Any]) -> NDArray[np.bool_]:
@@ -150,7 +157,8 @@ def calibrate(labels: Labels, held_out: Callable[[Ints], Floats]) -> float:
     """
     told = np.flatnonzero(labels.counts[labels.codes] > 1)
     if len(told):
-        chosen = told[np.linspace(0, len(told) - 1, min(len(told), CALIBRATION_ROWS)).astype(int)]
+        most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
+        chosen = told[np.linspace(0, len(told) - 1, min(len(told), most)).astype(int)]
         return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
     typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
     return float(2 / typical) if typical > 0 else 1.0
@@ -171,6 +179,8 @@ def choose_temperature(E: Floats, codes: Ints) -> float:
 
     def loss(log_t: float) -> float:
         return -float((target * log_softmax(np.exp(log_t) / scale * E, axis=1)).sum())
+
+    from scipy.optimize import minimize_scalar  # slow to import, and needed for probabilities only
 
     best = minimize_scalar(loss, bounds=(np.log(1e-3), np.log(1e4)), method="bounded")
     return float(np.exp(best.x) / scale)

@@ -24,7 +24,6 @@ import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
@@ -44,8 +43,8 @@ FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uin
 
 
 def row_blocks(n: int, values_per_row: int) -> Iterator[slice]:
-    """Slices that cover n rows, each of about BLOCK_VALUES numbers."""
-    size = max(1, BLOCK_VALUES // max(1, values_per_row))
+    """Slices that cover n rows, each of about BLOCK_VALUES numbers; what is found for a row is some 64 numbers too."""
+    size = max(1, BLOCK_VALUES // max(64, values_per_row))
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
@@ -60,8 +59,20 @@ def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
     return np.ascontiguousarray(X - mean, dtype=np.float32)
 
 
-def squared_norms(X: Floats) -> NDArray[np.float64]:
-    return np.einsum("nd,nd->n", X, X).astype(np.float64)
+def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:
+    """Q = (X - mean) V by faiss, whose threads the searches before and after it use: two kinds of threads would wait
+    for each other longer than the product takes."""
+    V = projection.axes[:, :n_axes]
+    transform = faiss.LinearTransform(V.shape[0], V.shape[1], False)
+    faiss.copy_array_to_vector(np.ascontiguousarray(V.T, dtype=np.float32).ravel(), transform.A)
+    transform.is_trained = True
+    return transform.apply(centre(X, projection.mean))
+
+
+def squared_norms(X: NDArray[np.float32]) -> NDArray[np.float64]:
+    norm2 = np.empty(len(X), np.float32)
+    faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
+    return norm2.astype(np.float64)
 
 
 def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
@@ -138,6 +149,8 @@ class Search:
 
 class SparseSearch(Search):
     def __init__(self, P: Any):
+        from sklearn.neighbors import NearestNeighbors  # slow to import, and seldom needed
+
         super().__init__(P)
         self._engine = NearestNeighbors(algorithm="brute").fit(P)
 
@@ -195,17 +208,15 @@ class ReducedSearch(Search):
     def __init__(self, P: Floats, projection: Projection):
         super().__init__(P)
         self._flat = FlatSearch(P)
-        self._mean, self._axes = projection.mean, projection.axes.astype(np.float32)
+        self._projection = projection
         self._reduced, _ = self._reduce(P)
 
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
-        centred = centre(X, self._mean)
-        norm2 = squared_norms(centred)
-        Q = np.empty((len(X), self._axes.shape[1] + 1), np.float32)
-        Q[:, :-1] = centred @ self._axes
-        Q[:, -1] = np.sqrt(np.maximum(norm2 - squared_norms(Q[:, :-1]), 0))
-        return Q, FLOAT32_ROUNDING * norm2
+        Q = coordinates(X, self._projection)
+        norm2 = squared_norms(centre(X, self._projection.mean))
+        remainder = np.sqrt(np.maximum(norm2 - squared_norms(Q), 0)).astype(np.float32)
+        return np.column_stack([Q, remainder]), FLOAT32_ROUNDING * norm2
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q, slack = self._reduce(X)
@@ -229,20 +240,18 @@ class ClusterSearch(Search):
         n_clusters = int(2 * np.sqrt(n))
         index: Any = faiss.index_factory(q, f"IVF{n_clusters},Flat")
         index.nprobe = CLUSTERS_PROBED
-        index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 5, seed, 64
-        coordinates = np.concatenate([self._coordinates(P[rows]) for rows in row_blocks(n, P.shape[1])])
-        index.train(coordinates)
-        index.add(coordinates)
+        index.cp.niter, index.cp.seed = 5, seed
+        index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
+        Q = np.concatenate([coordinates(P[rows], projection) for rows in row_blocks(n, P.shape[1])])
+        index.train(Q)
+        index.add(Q)
         self._index = index
-
-    def _coordinates(self, X: Floats) -> NDArray[np.float32]:
-        return np.ascontiguousarray(self._projection(X), dtype=np.float32)
 
     def _wanted(self, k: int, own: Ints | None) -> int:
         return min(3 * k + (own is not None), self.P.shape[0])
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        _, candidates = self._index.search(self._coordinates(X), self._wanted(k, own))
+        _, candidates = self._index.search(coordinates(X, self._projection), self._wanted(k, own))
         dist2, index = refine(X, self.P, candidates, k, own)
         short = ~np.isfinite(dist2[:, -1])
         if short.any():

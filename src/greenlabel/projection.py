@@ -21,14 +21,10 @@ SAMPLE_ROWS = 4096
 
 @dataclass(frozen=True)
 class Projection:
-    """Coordinates of rows on orthonormal axes through a mean."""
+    """Orthonormal axes through a mean."""
 
     mean: Floats  # (d,)
     axes: Floats  # (d, q)
-
-    def __call__(self, X: Floats, n_axes: int | None = None) -> Floats:
-        V = self.axes[:, :n_axes]
-        return X @ V - self.mean @ V
 
 
 def principal_axes(sample: Floats, n_axes: int) -> Projection:

@@ -1,0 +1,260 @@
+"""What is measured: each function is one row of the table, run in a process of its own by run.py.
+
+    python benchmarks/measures.py anchored       prints one line of JSON
+
+A measure returns {name: number}. Times that are compared are taken in one process, in turns, best of three.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from greenlabel import AnchoredGreenClassifier, GreenClassifier
+from greenlabel.datasets import keep_labels
+from greenlabel.metrics import unlabelled_accuracy
+
+ROUNDS = 3
+DRAWS = 5
+Array = np.ndarray[Any, Any]
+
+
+# Data
+
+
+def load(name: str) -> tuple[Array, Array]:
+    folder = os.environ.get("GREENLABEL_DATA")
+    if not folder:
+        raise SystemExit("GREENLABEL_DATA is not set; point it at the folder of the paper's data sets (.npz).")
+    with np.load(Path(folder) / f"{name}.npz") as file:
+        return file["X"].astype(np.float32), file["y"].astype(int)
+
+
+def mixture(n: int, d: int = 64, c: int = 10) -> tuple[Array, Array]:
+    """Synthetic rows: 40 Gaussian clouds in d dimensions, four to a class; made in place, float32."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=3, size=(4 * c, d)).astype(np.float32)
+    cloud = rng.integers(0, 4 * c, n)
+    X = np.empty((n, d), np.float32)
+    for start in range(0, n, 2**16):
+        rows = slice(start, min(start + 2**16, n))
+        rng.standard_normal(out=X[rows], dtype=np.float32)
+        X[rows] += centres[cloud[rows]]
+    return X, cloud % c
+
+
+# Clocks
+
+
+def best_in_turns(*jobs: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
+    """The shortest time of each job; the jobs take turns, so that a noisy minute hits them all."""
+    times = [[] for _ in jobs]
+    for _ in range(rounds):
+        for job, taken in zip(jobs, times, strict=True):
+            start = time.perf_counter()
+            job()
+            taken.append(time.perf_counter() - start)
+    return [min(taken) for taken in times]
+
+
+def peak_beyond(job: Callable[[], Any]) -> float:
+    """Bytes that the process takes at its peak during the job, beyond what it held before."""
+    before = psutil.Process().memory_info().rss
+    job()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+
+
+def fit_all(model: Any, X: Array, y: Array) -> Any:
+    """Everything a user waits for: the fit, and the class of every row."""
+    model.fit(X, y).transduction_  # noqa: B018
+    return model
+
+
+# The rows of the table
+
+
+def anchored(n_neighbors: int = 5) -> dict[str, float]:
+    X, y = load("mnist")
+    few = keep_labels(y, 10, random_state=0)
+    model = AnchoredGreenClassifier(1024, n_neighbors, random_state=0)
+    P = X[:1024].copy()
+    fit, product = best_in_turns(lambda: fit_all(model, X, few), lambda: X @ P.T)
+    return {"fit_s": fit, "product_s": product, "ratio": fit / product, "accuracy": accuracy_over_draws(model, y)}
+
+
+def anchored_20() -> dict[str, float]:
+    return anchored(20)
+
+
+def green() -> dict[str, float]:
+    X, y = load("mnist")
+    few = keep_labels(y, 10, random_state=0)
+    model = GreenClassifier(10, random_state=0)
+    P = X[:1024].copy()
+    fit, product = best_in_turns(lambda: fit_all(model, X, few), lambda: X @ P.T)
+    found = {"fit_s": fit, "product_s": product, "ratio": fit / product}
+    return found | {"recall": recall(model, X), "accuracy": accuracy_over_draws(model, y)}
+
+
+def accuracy_over_draws(model: Any, y: Array) -> float:
+    results = []
+    for seed in range(DRAWS):
+        few = keep_labels(y, 10, random_state=seed)
+        results.append(unlabelled_accuracy(y, model.relabel(few).transduction_, few != -1))
+    return float(np.mean(results))
+
+
+def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
+    """Share of the true k nearest rows that the graph's search finds, on a sample of rows."""
+    from greenlabel.neighbors import FlatSearch
+
+    rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
+    _, exact = FlatSearch(X).nearest(X[rows], k, rows)
+    _, found = model._search.nearest(X[rows], k, rows)
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
+
+
+def solver() -> dict[str, float]:
+    import scipy.linalg
+
+    from greenlabel.green import centred, laplacian
+
+    X, y = load("usps")
+    model = GreenClassifier(solver="cg").fit(X, keep_labels(y, 10, random_state=0))
+    graph, Y = model._graph, model._labels.Y
+    A = laplacian(graph).toarray()
+    A[np.diag_indices(graph.n)] += graph.n * model.mu_
+    answers: dict[str, Array] = {}
+    cg, dense = best_in_turns(
+        lambda: answers.update(cg=model._operator.solve(Y)),
+        lambda: answers.update(dense=scipy.linalg.solve(A, centred(Y), assume_a="general")),
+    )
+    error = np.linalg.norm(answers["cg"] - answers["dense"]) / np.linalg.norm(answers["dense"])
+    return {"cg_s": cg, "dense_s": dense, "ratio": dense / cg, "relative_error": float(error)}
+
+
+def relabel() -> dict[str, float]:
+    X, y = mixture(1_000_000)
+    model = AnchoredGreenClassifier(1024, random_state=0)
+    few = [keep_labels(y, 10, random_state=seed) for seed in range(2)]
+    start = time.perf_counter()
+    fit_all(model, X, few[0])
+    fit = time.perf_counter() - start
+    (again,) = best_in_turns(lambda: model.relabel(few[1]).transduction_)
+    return {"fit_s": fit, "relabel_s": again, "ratio": again / fit}
+
+
+SIZES = (125_000, 250_000, 500_000, 1_000_000, 2_000_000)
+
+
+def growth() -> dict[str, float]:
+    X, y = mixture(SIZES[-1])
+    few = keep_labels(y[: SIZES[0]], 10, random_state=0)
+    found = {}
+    for n in SIZES:
+        labels = np.concatenate([few, np.full(n - len(few), -1)])
+        model = AnchoredGreenClassifier(1024, random_state=0)
+        (found[f"{n}_s"],) = best_in_turns(lambda model=model, n=n, y=labels: fit_all(model, X[:n], y))
+    times = [found[f"{n}_s"] for n in SIZES]
+    exponent = np.polyfit(np.log(SIZES), np.log(times), 1)[0]
+    return found | {"exponent": float(exponent)}
+
+
+def memory(n: int = 2_000_000) -> dict[str, float]:
+    X, y = mixture(n)
+    few = np.concatenate([keep_labels(y[:20_000], 10, random_state=0), np.full(n - 20_000, -1)])
+    model = AnchoredGreenClassifier(1024, random_state=0)
+    fit_all(AnchoredGreenClassifier(1024, random_state=0), X[:20_000], few[:20_000])  # libraries and their buffers
+    taken = peak_beyond(lambda: fit_all(model, X, few))
+    return {"bytes_per_row": taken / n}
+
+
+def cold_start() -> dict[str, float]:
+    code = (
+        "from greenlabel import GreenClassifier; from greenlabel.datasets import digits, keep_labels\n"
+        "X, y = digits(); GreenClassifier().fit(X, keep_labels(y, 10, random_state=0)).transduction_"
+    )
+    (seconds,) = best_in_turns(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+    return {"seconds": seconds}
+
+
+# Beside the table
+
+
+def stages() -> dict[str, float]:
+    """Where the time of the anchored fit goes, as seconds under a profiler."""
+    import cProfile
+    import pstats
+
+    X, y = load("mnist")
+    few = keep_labels(y, 10, random_state=0)
+    model = AnchoredGreenClassifier(1024, random_state=0)
+    fit_all(model, X, few)
+    profile = cProfile.Profile()
+    profile.runcall(fit_all, model, X, few)
+    names = {
+        "fit_all": "everything",
+        "check_features": "checks of X",
+        "principal_axes": "principal axes",
+        "split_coordinates": "coordinates of the rows",
+        "bkhk_groups": "balanced splits",
+        "group_means": "means of the groups",
+        "_reduce": "coordinates for the search",
+        "knn_L2sqr": "search by the lower bound, and of unproven rows",
+        "pair_distances": "exact distances of the candidates",
+        "_transduce": "classes of all rows",
+    }
+    found = dict.fromkeys(names.values(), 0.0)
+    for (_, _, function), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        for part, name in names.items():
+            if part == function or part == "knn_L2sqr" in function:
+                found[name] += cumulative
+    return found
+
+
+def one_fit(n: int, m: int) -> dict[str, float]:
+    X, y = mixture(n)
+    few = keep_labels(y, 10, random_state=0)
+    seconds: list[float] = []
+
+    def job() -> None:
+        start = time.perf_counter()
+        fit_all(AnchoredGreenClassifier(m, random_state=0), X, few)
+        seconds.append(time.perf_counter() - start)
+
+    return {"n": n, "m": m, "mib": peak_beyond(job) / 2**20, "seconds": seconds[0]}
+
+
+MEASURES: dict[str, Callable[..., dict[str, float]]] = {
+    "anchored": anchored,
+    "anchored_20": anchored_20,
+    "green": green,
+    "solver": solver,
+    "relabel": relabel,
+    "growth": growth,
+    "memory": memory,
+    "cold_start": cold_start,
+    "stages": stages,
+    "one_fit": one_fit,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("measure", choices=MEASURES)
+    parser.add_argument("numbers", type=int, nargs="*", help="arguments of the measure, such as n and m of one_fit")
+    words = parser.parse_args()
+    print(json.dumps(MEASURES[words.measure](*words.numbers)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What others take for the same task: MNIST, ten labels per class, the same rows and labels.
+
+    python benchmarks/peers.py label_spreading       prints one line of JSON
+
+The peers are an extra, `pip install '.[peers]'`. Each runs once in a process of its own; those that want a graph get
+greenlabel's k-NN graph (k = 10), and their time is what comes after it.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from greenlabel import GreenClassifier
+from greenlabel.datasets import keep_labels
+from measures import load, peak_beyond
+
+Array = np.ndarray[Any, Any]
+
+
+def task() -> tuple[Array, Array, Array]:
+    X, y = load("mnist")
+    return X, y, keep_labels(y, 10, random_state=0)
+
+
+def judged(job: Callable[[], Array], y: Array, few: Array) -> dict[str, float]:
+    """Time, memory and accuracy of a job that returns the classes of all rows, -1 where it has none."""
+    answer: list[Array] = []
+    start = time.perf_counter()
+    memory = peak_beyond(lambda: answer.append(job()))
+    seconds = time.perf_counter() - start
+    unlabelled = few == -1
+    right = (answer[0] == y)[unlabelled].mean()
+    silent = int((answer[0] == -1).sum())
+    return {"seconds": seconds, "accuracy": float(right), "mib": memory / 2**20, "rows_without_answer": silent}
+
+
+def greenlabel() -> dict[str, float]:
+    X, y, few = task()
+    return judged(lambda: GreenClassifier(10, random_state=0).fit(X, few).transduction_, y, few)
+
+
+def label_spreading() -> dict[str, float]:
+    from sklearn.semi_supervised import LabelSpreading
+
+    X, y, few = task()
+
+    def job() -> Array:
+        model = LabelSpreading(kernel="knn", n_neighbors=10).fit(X, few)
+        return np.where(model.label_distributions_.sum(axis=1) > 0, model.transduction_, -1)
+
+    return judged(job, y, few)
+
+
+def shared_graph(X: Array, few: Array) -> sp.csr_matrix:
+    """greenlabel's graph, as an old-style matrix with long indices, which the peers expect."""
+    return sp.csr_matrix(GreenClassifier(10, random_state=0).fit(X, few)._graph.S)
+
+
+def poisson() -> dict[str, float]:
+    import graphlearning
+
+    X, y, few = task()
+    W = shared_graph(X, few)
+    rows = np.flatnonzero(few != -1)
+    return judged(lambda: graphlearning.ssl.poisson(W).fit_predict(rows, few[rows]), y, few)
+
+
+def diffusion() -> dict[str, float]:
+    from sknetwork.classification import DiffusionClassifier
+
+    X, y, few = task()
+    W = shared_graph(X, few)
+    return judged(lambda: DiffusionClassifier().fit_predict(W, labels=few), y, few)
+
+
+def page_rank() -> dict[str, float]:
+    from sknetwork.classification import PageRankClassifier
+
+    X, y, few = task()
+    W = shared_graph(X, few)
+    return judged(lambda: PageRankClassifier().fit_predict(W, labels=few), y, few)
+
+
+def same_graph() -> dict[str, float]:
+    """greenlabel after the graph, to compare with the peers that start there."""
+    X, y, few = task()
+    W = shared_graph(X, few)
+    return judged(lambda: GreenClassifier(graph="precomputed").fit(W, few).transduction_, y, few)
+
+
+PEERS: dict[str, Callable[[], dict[str, float]]] = {
+    "greenlabel": greenlabel,
+    "label_spreading": label_spreading,
+    "same_graph": same_graph,
+    "poisson": poisson,
+    "diffusion": diffusion,
+    "page_rank": page_rank,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("peer", choices=PEERS)
+    print(json.dumps(PEERS[parser.parse_args().peer]()))
+
+
+if __name__ == "__main__":
+    main()

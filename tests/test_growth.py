@@ -1,0 +1,79 @@
+"""Work and memory grow as promised: counted, not timed."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from greenlabel import AnchoredGreenClassifier, GreenClassifier, neighbors
+from greenlabel.green import SparseSystem
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """80,000 rows of eight clouds in 16 dimensions, and one label in each of the first ones."""
+    rng = np.random.default_rng(0)
+    centre = rng.normal(scale=4, size=(8, 16))
+    cloud = rng.integers(0, 8, 80_000)
+    X = (centre[cloud] + rng.normal(size=(80_000, 16))).astype(np.float32)
+    y = np.full(80_000, -1)
+    y[:40] = cloud[:40] % 2
+    return X, y
+
+
+def fit(rows, n):
+    X, y = rows
+    return AnchoredGreenClassifier(256, random_state=0).fit(X[:n], y[:n])
+
+
+def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypatch):
+    compared = []
+    knn = neighbors.faiss.knn
+    monkeypatch.setattr(neighbors.faiss, "knn", lambda X, P, k: compared.append(len(X) * len(P)) or knn(X, P, k))
+    for n in (65_536 + 1, 80_000):  # beyond the size that is searched in double precision
+        compared.clear()
+        fit(rows, n)
+        assert sum(compared) == n * 256
+
+
+def peak(job):
+    tracemalloc.start()
+    try:
+        job()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_of_an_anchored_fit_grows_by_few_bytes_a_row(rows, monkeypatch):
+    monkeypatch.setattr(neighbors, "BLOCK_VALUES", 2**18)  # many blocks, as with millions of rows
+    small, large = (peak(lambda n=n: fit(rows, n).transduction_) for n in (66_000, 80_000))
+    assert (large - small) / 14_000 < 250
+
+
+def test_other_labels_touch_no_row_of_features_and_no_factor(rows, monkeypatch):
+    model = fit(rows, 20_000)
+    monkeypatch.setattr(neighbors.Search, "nearest", None)
+    monkeypatch.setattr("scipy.linalg.cho_factor", None)
+    assert len(model.relabel(np.roll(rows[1][:20_000], 7)).transduction_) == 20_000
+
+
+def test_rounds_of_the_sparse_solver_do_not_grow_with_the_rows(rows, monkeypatch):
+    """n mu is a part of the degree, so the condition of the system is the same for few rows and for many."""
+    X, y = rows
+    rounds = {}
+    conjugate_gradients = SparseSystem._conjugate_gradients
+
+    def counted(system, R, tolerance):
+        class Counted(type(system._T)):
+            def __matmul__(self, other):
+                rounds[len(R)] = rounds.get(len(R), 0) + 1
+                return super().__matmul__(other)
+
+        system._T = Counted(system._T)
+        return conjugate_gradients(system, R, tolerance)
+
+    monkeypatch.setattr(SparseSystem, "_conjugate_gradients", counted)
+    for n in (2000, 16_000):
+        GreenClassifier(solver="cg").fit(X[:n], y[:n])
+    assert rounds[16_000] < 1.3 * rounds[2000]
