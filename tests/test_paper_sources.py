@@ -15,7 +15,17 @@ import pytest
 from greenlabel.errors import DataError
 from greenlabel.paper import sources
 from greenlabel.paper.fetch import check_file, fetch, transfer, unpack
-from greenlabel.paper.sources import GREY_LEVELS, SOURCES, Download, MissingDataError, Source, load, load_public
+from greenlabel.paper.sources import (
+    GREY_LEVELS,
+    SOURCES,
+    Download,
+    MissingDataError,
+    Source,
+    is_there,
+    load,
+    load_public,
+    save,
+)
 
 
 def quiet(file, have, total):
@@ -148,6 +158,19 @@ def test_npz_and_public_files_give_the_same_content(tmp_path):
     assert load("MNIST", tmp_path / "packed").content == from_files.content
 
 
+def test_test_rows_survive_being_saved(tmp_path):
+    (tmp_path / "training.csv").write_text("class,a\nwater,1.5\nfarm,1\n")
+    (tmp_path / "testing.csv").write_text("class,a\nforest,3\n")
+    data = load_public("CsMap", tmp_path)
+    assert is_there("CsMap", tmp_path)
+    assert not is_there("USPS", tmp_path)
+    (tmp_path / "packed").mkdir()
+    save(data, tmp_path / "packed")
+    again = load("CsMap", tmp_path / "packed")
+    assert again.content == data.content
+    assert again.is_test.tolist() == [False, False, True]
+
+
 def test_missing_data_says_what_to_do(tmp_path):
     with pytest.raises(MissingDataError, match=r"neither usps.npz nor zip.train, zip.test; run greenlabel paper fetch"):
         load("USPS", tmp_path)
@@ -254,7 +277,10 @@ def test_fetch_unpacks_reads_and_checks(server, tmp_path, monkeypatch, content):
         with pytest.raises(DataError, match="differs from the copy"):
             fetch("USPS", tmp_path / "data", quiet)
         return
-    assert fetch("USPS", tmp_path / "data", quiet).X.tolist() == [[0.5], [0.25], [0]]
+    data = fetch("USPS", tmp_path / "data", quiet)
+    assert data.X.tolist() == [[0.5], [0.25], [0]]
+    files.clear()  # from here on nothing may be asked of the server
+    assert load("USPS", tmp_path / "data").content == fetch("USPS", tmp_path / "data", quiet).content == data.content
     assert sorted(path.name for path in (tmp_path / "data" / "usps").iterdir()) == ["zip.test", "zip.train"]
 
 

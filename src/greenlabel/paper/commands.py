@@ -78,15 +78,14 @@ def list_items(data: DataOption = None) -> None:
     """List the items, and the data sets that are there."""
     from greenlabel.paper.items import ITEMS
     from greenlabel.paper.published import DATASETS
-    from greenlabel.paper.run import available
+    from greenlabel.paper.sources import is_there
 
     for name, item in ITEMS.items():
         say.print(f"{name:16} {item.where:18} {item.title}")
     folder = data or DATA_FOLDER
-    found = available(DATASETS, folder)
     say.print()
     for name in DATASETS:
-        say.print(f"{name:16} {'there' if name in found else f'not in {folder}'}")
+        say.print(f"{name:16} {'there' if is_there(name, folder) else f'not in {folder}'}")
 
 
 @paper.command(epilog="Example: greenlabel paper fetch USPS --data data")

@@ -11,15 +11,17 @@ from zipfile import BadZipFile, ZipFile
 
 from greenlabel.errors import DataError
 from greenlabel.files import whole_file
-from greenlabel.paper.sources import SOURCES, Data, find, load_public
+from greenlabel.paper.sources import SOURCES, Data, find, load, load_public, save
 
 BLOCK = 1 << 16
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all where the server says
 
 
 def fetch(name: str, folder: Path, progress: Progress) -> Data:
-    """Bring a data set into the folder, check it, and read it."""
+    """Bring a data set into the folder, check it, and keep it as one .npz file; what is there is only read."""
     source = SOURCES[name]
+    if (folder / f"{source.stem}.npz").exists():
+        return load(name, folder)
     place = folder / source.stem
     place.mkdir(parents=True, exist_ok=True)
     for download in source.downloads:
@@ -38,6 +40,7 @@ def fetch(name: str, folder: Path, progress: Progress) -> Data:
             f"{name} as downloaded differs from the copy that greenlabel was tested on (checksum {data.content}, "
             f"expected {source.content}); delete {', '.join(source.files)} in {place} and fetch it again."
         )
+    save(data, folder)
     return data
 
 

@@ -68,33 +68,26 @@ class Supervised:
 
 
 class KernelSVM:
-    """Support vectors against all rows at once: one class against the rest, as the paper's SVMs.
+    """scikit-learn's SVC, its kernel taken as a matrix product: the same answers, many times faster on many rows.
 
-    ``kernel`` is one of scikit-learn's, with its default width 1 / (d Var X) of the labelled rows.
+    ``kernel`` is one of scikit-learn's; its width is SVC's default, 1 / (d Var X) of the labelled rows.
     """
 
     def __init__(self, kernel: Callable[..., Array]):
         self.kernel = kernel
 
     def fit(self, X: Array, y: Array) -> "KernelSVM":
-        self.classes_ = np.unique(y)
-        self._X = np.asarray(X, dtype=np.float32)
-        variance = float(self._X.var(dtype=np.float64))
-        self._gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
-        K = self.kernel(self._X, self._X, gamma=self._gamma)
-        self._weights, self._bias = np.zeros((len(X), len(self.classes_))), np.zeros(len(self.classes_))
-        for j, name in enumerate(self.classes_):
-            one = SVC(kernel="precomputed").fit(K, y == name)
-            self._weights[one.support_, j], self._bias[j] = one.dual_coef_[0], one.intercept_[0]
+        self._X = np.asarray(X, dtype=np.float64)
+        self._gamma = 1 / (X.shape[1] * self._X.var() or 1)
+        self._svc = SVC(kernel="precomputed").fit(self._to_labelled(X), y)
         return self
 
     def predict(self, X: Array) -> Array:
         blocks = (X[start : start + 20_000] for start in range(0, len(X), 20_000))
-        return np.concatenate([self.classes_[self._scores(block).argmax(axis=1)] for block in blocks])
+        return np.concatenate([self._svc.predict(self._to_labelled(block)) for block in blocks])
 
-    def _scores(self, X: Array) -> Array:
-        K = self.kernel(np.asarray(X, dtype=np.float32), self._X, gamma=self._gamma)
-        return K @ self._weights + self._bias
+    def _to_labelled(self, X: Array) -> Array:
+        return self.kernel(np.asarray(X, dtype=np.float64), self._X, gamma=self._gamma)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from greenlabel.datasets import balance_scale, two_rings
 from greenlabel.errors import DataError
+from greenlabel.files import whole_file
 from greenlabel.paper.formats import (
     read_arff,
     read_csv,
@@ -209,6 +210,21 @@ def load(name: str, folder: Path) -> Data:
             is_test = file["is_test"] if name == "CsMap" and "is_test" in file else None
             return _data(name, file["X"], file["y"], is_test)
     return load_public(name, folder)
+
+
+def is_there(name: str, folder: Path) -> bool:
+    """Whether a data set can be loaded, without reading it."""
+    if name in GENERATED:
+        return True
+    source = SOURCES[name]
+    return (folder / f"{source.stem}.npz").exists() or all(find(folder, source.stem, file) for file in source.files)
+
+
+def save(data: Data, folder: Path) -> None:
+    """Keep a data set as one .npz file, which is read faster than its public files."""
+    is_test: dict[str, Any] = {} if data.is_test is None else {"is_test": data.is_test}
+    with whole_file(folder / f"{SOURCES[data.name].stem}.npz") as draft, draft.open("wb") as file:
+        np.savez_compressed(file, X=data.X, y=data.y, **is_test)
 
 
 def load_public(name: str, folder: Path) -> Data:

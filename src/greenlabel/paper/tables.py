@@ -8,7 +8,7 @@ Where the paper prints no deviation, the measured one stands for both. Deviation
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -158,7 +158,7 @@ def beside_table(
             table.rows.append([name, ABSENT, *[""] * (len(methods) - 1)])
             continue
         pick = min if quantity == "seconds" else max
-        best = pick(cell.mean for cell in cells if isinstance(cell, Measured))
+        best = pick((cell.mean for cell in cells if isinstance(cell, Measured)), default=None)
         texts = [show(cell, decimals) for cell in cells]
         if quantity == "seconds":
             texts = [text.partition("±")[0] for text in texts]
@@ -250,7 +250,10 @@ def conclusion_table(results: Results, seeds: range) -> Table:
         for name in CHECKED[method]:
             table.rows += _numbers(results, seeds, method, name, claim)
     table.rows += _agreement(results, seeds) + _margin_ratio(results, seeds)
-    return Table(table.columns, sorted(table.rows, key=lambda row: row[0]), table.note)
+    table.rows.sort(key=lambda row: row[0])
+    for above, row in reversed(list(pairwise(table.rows))):
+        row[0] = "" if row[0] == above[0] else row[0]
+    return table
 
 
 def _numbers(results: Results, seeds: range, method: str, name: str, claim: str) -> list[list[str]]:
