@@ -10,7 +10,7 @@ from itertools import product
 
 from greenlabel.errors import ParameterError
 from greenlabel.paper.checks import CHECKS
-from greenlabel.paper.protocol import EVERYDAY, NEIGHBORS, OURS, PER_CLASS
+from greenlabel.paper.protocol import EVERYDAY, NEIGHBORS, OURS, PER_CLASS, SUMMED
 from greenlabel.paper.published import GRAPH_METHODS, LARGE, LARGE_METHODS, SMALL, anchors
 from greenlabel.paper.sources import GREY_LEVELS
 from greenlabel.paper.store import Trial
@@ -19,6 +19,7 @@ LABEL_COUNTS = range(1, 21)
 MOST_ANCHORS = 4096
 ROWS = {"Balance": 625, "MobileKSD": 2856}  # where fewer rows than MOST_ANCHORS limit the anchors
 GREY_METHODS = ("LLGC", "HF", "GF(G)")  # GF has the scores of GF(G), and no scale changes GF(A)
+MARGIN_METHODS = ("LLGC", "GF(G)")
 LABEL_METHODS = (*GRAPH_METHODS, OURS[0])
 LARGE_LABEL_METHODS = (*LARGE_METHODS, *OURS)
 CHECKED = {
@@ -64,7 +65,13 @@ def _curves(data: tuple[str, ...], methods: tuple[str, ...]) -> Callable[[range]
 
 
 def _margins(seeds: range) -> Trials:
-    yield from _scores((*SMALL, GREY_LEVELS), ("LLGC", "GF(G)"))(seeds)
+    yield from _scores((*SMALL, GREY_LEVELS), MARGIN_METHODS)(seeds)
+    yield from _scores(tuple(map(summed_data, SMALL)), tuple(f"{name}{SUMMED}" for name in MARGIN_METHODS))(seeds)
+
+
+def summed_data(name: str) -> str:
+    """The data on which margins are compared once more, both directions of the graph added."""
+    return GREY_LEVELS if name == "USPS" else name
 
 
 def _anchors(seeds: range) -> Trials:
@@ -75,8 +82,7 @@ def _anchors(seeds: range) -> Trials:
 def _checks(seeds: range) -> Trials:
     for method in CHECKS:
         yield from (Trial(name, method, PER_CLASS, seed) for name, seed in product(CHECKED[method], seeds))
-    yield from _margins(seeds)
-    yield from _scores(SMALL, ("GF", "GF(G)"))(seeds)
+    yield from _scores(SMALL, ("LLGC", "GF", "GF(G)"))(seeds)
 
 
 def _none(seeds: range) -> Trials:

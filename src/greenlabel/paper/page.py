@@ -57,7 +57,8 @@ NOTES = {
     "f1": "Harmonic mean of macro precision and macro recall.",
     "time": "Seconds of a whole fit, graph and answers included, on this machine and on the paper's: read them along a "
     "row, not across. HF and LLGC are solved by sparse conjugate gradients here.",
-    "margin": "Labels coded +1, -1, 0, as in the paper.",
+    "margin": "Labels coded +1, -1, 0, as in the paper. Rows with A + A' add both directions of the graph, so that "
+    "mutual neighbours count twice; the paper's equation takes their union.",
     "labels": "Means over the trials. The curves of GF and GF(G) lie on each other.",
     "anchors": "The exponent b of time ∝ m^b is fitted from 256 anchors on. Time is that of Z'Z, the m x m system and "
     "the scores; Z'Z is sparse here, so the paper's n m² becomes n k² plus m³ / 3.",

@@ -12,6 +12,7 @@ from greenlabel.paper.sources import Data, MissingDataError, load
 from greenlabel.paper.store import Result, Store, Trial
 
 Results = dict[Trial, Result]
+SLOWEST = "GF"  # eigendecompositions come last, so that an interrupted run has all the rest
 REFUSED = "refused"  # key of the result of a trial that did not fit in memory
 
 
@@ -49,12 +50,13 @@ def carry_out(
             done(trial)
         return fresh
 
+    order = sorted(batches.values(), key=lambda batch: batch[0].method == SLOWEST)
     if jobs == 1:
-        for batch in batches.values():
+        for batch in order:
             results |= work(batch)
         return results
     with ThreadPoolExecutor(jobs) as pool:  # the work is in compiled code, which runs side by side
-        for future in as_completed([pool.submit(work, batch) for batch in batches.values()]):
+        for future in as_completed([pool.submit(work, batch) for batch in order]):
             results |= future.result()
     return results
 

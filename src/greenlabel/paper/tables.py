@@ -5,7 +5,7 @@
 Where the paper prints no deviation, the measured one stands for both. Deviations are those of a sample (n - 1).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, product
@@ -13,8 +13,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from greenlabel.paper import published
-from greenlabel.paper.items import CHECKED, GREY_METHODS, anchor_counts
-from greenlabel.paper.protocol import OURS, PER_CLASS
+from greenlabel.paper.items import CHECKED, GREY_METHODS, anchor_counts, summed_data
+from greenlabel.paper.protocol import OURS, PER_CLASS, SUMMED
 from greenlabel.paper.run import REFUSED, Results
 from greenlabel.paper.sources import GREY_LEVELS, SOURCES, Data
 from greenlabel.paper.store import Trial
@@ -93,12 +93,21 @@ def compare(
     """All cells of a published table. With ``split``, columns are "quantity method" (Table V)."""
     cells = []
     for name, columns in printed.items():
-        variants = (name, GREY_LEVELS) if name == "USPS" and quantity != "seconds" else (name,)
-        for variant, (column, text) in product(variants, columns.items()):
+        for (label, source, suffix), (column, text) in product(_variants(name, quantity), columns.items()):
             what, method = _margin_column(column) if split else (quantity, column)
-            if variant == name or method in GREY_METHODS:
-                cells.append(Comparison(variant, column, text, measure(results, seeds, what, variant, method)))
+            if source != GREY_LEVELS or method in GREY_METHODS:
+                measured = measure(results, seeds, what, source, method + suffix)
+                cells.append(Comparison(label, column, text, measured))
     return cells
+
+
+def _variants(name: str, quantity: str) -> Iterator[tuple[str, str, str]]:
+    """Rows that are compared with one printed row: their label, their data, and what the method's name gains."""
+    yield name, name, ""
+    if name == "USPS" and quantity != "seconds":
+        yield GREY_LEVELS, GREY_LEVELS, ""
+    if quantity == "margin":
+        yield f"{summed_data(name)}{SUMMED}", summed_data(name), SUMMED
 
 
 def _margin_column(column: str) -> tuple[str, str]:
