@@ -149,4 +149,4 @@ def test_the_committed_page_is_complete():
     for picture in re.findall(r"\]\((\S+\.png)\)", text):
         assert (folder / picture).exists()
         assert (folder / picture).with_suffix(".svg").exists()
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 3_500_000
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 3_000_000

@@ -53,13 +53,18 @@ def drawing(stem: Path, width: float, height: float) -> Iterator[Any]:
     """A figure that is written as SVG and PNG when the block ends."""
     import matplotlib
     from matplotlib.figure import Figure
+    from PIL import Image
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
-        for suffix, metadata in (".svg", {"Date": None}), (".png", {}):
-            with whole_file(stem.with_suffix(suffix)) as draft:
-                figure.savefig(draft, dpi=DPI, metadata=metadata)
+        with whole_file(stem.with_suffix(".svg")) as draft:
+            figure.savefig(draft, dpi=DPI, metadata={"Date": None})
+        with whole_file(stem.with_suffix(".png")) as draft:
+            figure.savefig(draft, dpi=DPI)
+            with Image.open(draft) as picture:  # 256 colours are a third of the bytes
+                small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            small.save(draft, optimize=True)
 
 
 def label_curves(stem: Path, results: Results, seeds: range, names: tuple[str, ...], methods: tuple[str, ...]) -> None:
