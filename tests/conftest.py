@@ -93,6 +93,15 @@ def load(name):
 
 
 @pytest.fixture
+def data_folder():
+    """The folder of the paper's data sets, or a skip."""
+    folder = os.environ.get("GREENLABEL_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("point GREENLABEL_DATA at the folder of the paper's data sets")
+    return Path(folder)
+
+
+@pytest.fixture
 def usps():
     return load("usps")
 

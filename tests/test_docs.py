@@ -23,7 +23,7 @@ import pytest
 import greenlabel
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
 ESTIMATORS = ["GreenClassifier", "AnchoredGreenClassifier", "ConsistencyClassifier", "HarmonicClassifier"]
 FENCE = re.compile(r"(?P<mark><!-- not run -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)

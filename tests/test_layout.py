@@ -1,4 +1,4 @@
-"""The import direction that CONTRIBUTING.md promises, read from its own drawing."""
+"""The import direction that CONTRIBUTING.md promises, read from its own drawings: the package, and paper inside it."""
 
 import ast
 import re
@@ -10,15 +10,18 @@ import pytest
 import greenlabel
 
 PACKAGE = Path(greenlabel.__file__).parent
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
-EDGE = {"report", "cli"}  # pictures, files, terminal
+PAPER = sorted(f"paper.{path.stem}" for path in (PACKAGE / "paper").glob("*.py") if path.stem != "__init__")
+MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), "paper"])
+SOURCES = [*(name for name in MODULES if name != "paper"), *PAPER]  # one file each
+EDGE = {"report", "paper", "cli", *PAPER}  # pictures, files, terminal
+TERMINAL = {"cli", "paper.commands"}
 BESIDE = {"labels", "metrics", "datasets"}
 DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 
 def imported(module, *, at_import_only=False):
     """Dotted names that the source of a module imports; also those inside functions, unless told otherwise."""
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
     nodes = tree.body if at_import_only else ast.walk(tree)
     names = set()
     for node in nodes:
@@ -27,26 +30,33 @@ def imported(module, *, at_import_only=False):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively; write the full name"
             names.add(node.module)
-            if node.module == "greenlabel":  # a name of the package may be a module
-                names |= {f"greenlabel.{alias.name}" for alias in node.names if alias.name in MODULES}
+            # a name of the package may be a module
+            within = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name for name in within if name.removeprefix("greenlabel.") in {*MODULES, *PAPER}}
     return names
+
+
+def own(module):
+    """What a module imports of the package, without the package's name; "" is the package itself."""
+    names = {name for name in imported(module) if name.split(".")[0] == "greenlabel"}
+    return {name.partition(".")[2] for name in names}
 
 
 def siblings(module):
     """Modules of the package that a module imports; "__init__" where it imports the package itself."""
-    names = {name for name in imported(module) if name.split(".")[0] == "greenlabel"}
-    return {name.partition(".")[2] or "__init__" for name in names}
+    parts = PAPER if module == "paper" else [module]
+    return {name.split(".")[0] or "__init__" for part in parts for name in own(part)} - ({"paper"} & {module})
 
 
 def outsiders(module, **kwargs):
     return {name.split(".")[0] for name in imported(module, **kwargs)} - {"greenlabel"}
 
 
-def drawn_order():
-    """The modules in the order of the drawing in CONTRIBUTING.md, lowest first, with their indentation."""
-    block = re.search(r"## How the code is laid out.*?```\n(.*?)```", DRAWING.read_text(encoding="utf-8"), re.S)
+def drawn_order(number=0):
+    """The modules in the order of a drawing in CONTRIBUTING.md, lowest first, with their indentation."""
+    section = re.search(r"## How the code is laid out(.*?)\n## ", DRAWING.read_text(encoding="utf-8"), re.S)
     order = {}
-    for line in block.group(1).splitlines():
+    for line in re.findall(r"```\n(.*?)```", section.group(1), re.S)[number].splitlines():
         depth = len(line) - len(line.lstrip())
         names = re.split(r"\s{2,}", line.strip())[0]
         order |= {name: (depth, len(order) + place) for place, name in enumerate(names.split(", "))}
@@ -71,6 +81,17 @@ def test_imports_run_one_way(module):
     assert siblings(module) <= allowed
 
 
+def test_every_module_of_paper_has_a_place_in_its_own_drawing():
+    assert {f"paper.{name}" for name in drawn_order(1)} == set(PAPER)
+
+
+@pytest.mark.parametrize("module", PAPER)
+def test_imports_of_paper_run_one_way(module):
+    order = {f"paper.{name}": place for name, place in drawn_order(1).items()}
+    lower = {name for name, place in order.items() if place < order[module]}
+    assert {name for name in own(module) if name.startswith("paper.")} <= lower
+
+
 @pytest.mark.parametrize("module", sorted(BESIDE))
 def test_what_stands_beside_needs_only_errors_checks_and_labels(module):
     assert siblings(module) <= {"errors", "checks", "labels"} - {module}
@@ -84,7 +105,7 @@ def test_no_module_imports_itself_in_a_circle():
 
 
 def test_only_neighbors_imports_faiss():
-    assert {module for module in MODULES if "faiss" in outsiders(module)} == {"neighbors"}
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"neighbors"}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name not in EDGE])
@@ -93,13 +114,17 @@ def test_pure_modules_import_nothing_of_the_terminal_of_pictures_or_of_frames(mo
 
 
 def test_only_the_command_line_imports_typer_and_rich():
-    assert {module for module in MODULES if outsiders(module) & {"typer", "rich"}} <= {"cli"}
+    assert {module for module in SOURCES if outsiders(module) & {"typer", "rich"}} <= TERMINAL
+
+
+def test_only_fetch_reaches_for_the_network():
+    assert {module for module in SOURCES if outsiders(module) & {"urllib", "http", "socket"}} == {"paper.fetch"}
 
 
 def test_pictures_are_imported_where_they_are_drawn_not_before():
-    assert not any("matplotlib" in outsiders(module, at_import_only=True) for module in MODULES)
+    assert not any("matplotlib" in outsiders(module, at_import_only=True) for module in SOURCES)
 
 
 def test_only_the_shells_import_scikit_learn_estimator_classes():
-    shells = {module for module in MODULES if "sklearn.base" in imported(module)}
+    shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
     assert shells <= {"base", "estimators"}

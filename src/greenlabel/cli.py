@@ -10,6 +10,8 @@ from greenlabel.errors import GreenlabelError
 try:
     import typer
     from rich.console import Console
+
+    from greenlabel.paper.commands import paper
 except ImportError as missing:  # the library works without them
     raise SystemExit(
         f"greenlabel: the command line needs {missing.name}, which is not installed; pip install 'greenlabel[cli]'"
@@ -21,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.add_typer(paper, name="paper")
 say = Console(highlight=False, soft_wrap=True)
 
 

@@ -1,0 +1,77 @@
+"""The paper's Conclusions 1, 2, 3 and 5 as numbers (Conclusion 4, larger margins, is Table V).
+
+A check takes a data set and one draw of labels, and returns numbers. Differences of scores are relative to the largest
+score.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel import ConsistencyClassifier, GreenClassifier
+from greenlabel.labels import signed
+from greenlabel.paper.protocol import GAUSSIAN, MU, draw_labels, score
+from greenlabel.paper.sources import Data
+from greenlabel.paper.store import Result, Trial
+
+Array = NDArray[Any]
+
+
+def same_scores(data: Data, few: Array) -> Result:
+    """Conclusion 1: elimination (GF(G)) gives what the eigendecomposition (GF) gives."""
+    eigen, direct = (
+        GreenClassifier(mu=MU, solver=solver, **GAUSSIAN).fit(data.X, few) for solver in ("eigen", "direct")
+    )
+    return _compare(eigen.scores_, direct.scores_)
+
+
+def same_classes(data: Data, few: Array) -> Result:
+    """Conclusion 2: labels coded 1 and 0, or +1, -1 and 0, give the same classes."""
+    model: Any = GreenClassifier(mu=MU, solver="direct", **GAUSSIAN).fit(data.X, few)
+    other = model._operator.solve(signed(model._labels))
+    return {"rows that differ": float((model.scores_.argmax(axis=1) != other.argmax(axis=1)).sum())}
+
+
+def block_constraint(data: Data, few: Array) -> Result:
+    """Conclusion 3: the original method balances every connected block, and so splits it; the improved one does not."""
+    result: Result = {}
+    for name, solver, mu in ("original", "eigen", 0.0), ("improved", "direct", MU):
+        model: Any = GreenClassifier(mu=mu, solver=solver, **GAUSSIAN).fit(data.X, few)
+        F = model.scores_
+        means = [F[model._component == block].mean(axis=0) for block in range(model.n_components_)]
+        result |= {
+            "blocks": float(model.n_components_),
+            f"{name}: mean score of a block": float(np.abs(means).max() / np.abs(F).max()),
+            f"{name}: accuracy": score(data, few, model.transduction_)["accuracy"],
+        }
+    return result
+
+
+def same_as_llgc(data: Data, few: Array) -> Result:
+    """Conclusion 5: LLGC with gamma = n mu differs from GF(G) by one constant, so gives the same classes."""
+    green = GreenClassifier(mu=MU, solver="direct", **GAUSSIAN).fit(data.X, few)
+    llgc = ConsistencyClassifier(gamma=len(data.X) * MU, **GAUSSIAN).fit(data.X, few)
+    return _compare(green.scores_, llgc.scores_ - (llgc.scores_ - green.scores_).mean())
+
+
+def _compare(F: Array, other: Array) -> Result:
+    return {
+        "difference of scores": float(np.abs(F - other).max() / np.abs(F).max()),
+        "rows that differ": float((F.argmax(axis=1) != other.argmax(axis=1)).sum()),
+    }
+
+
+CHECKS: dict[str, Callable[[Data, Array], Result]] = {
+    "conclusion 1": same_scores,
+    "conclusion 2": same_classes,
+    "conclusion 3": block_constraint,
+    "conclusion 5": same_as_llgc,
+}
+
+
+def run_checks(data: Data, method: str, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Result]]:
+    for trial in trials:
+        result = CHECKS[method](data, draw_labels(data, trial.per_class, trial.seed))
+        yield trial, {name: float(f"{value:.6g}") for name, value in result.items()}
