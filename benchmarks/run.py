@@ -151,8 +151,8 @@ def page(r: Results) -> str:
         [
             "# Benchmarks",
             f"Measured on {day}, commit {commits}, on {machine()}.\n`python benchmarks/run.py` writes this page. "
-            "Times are for comparing with each other; every ratio is taken within\none process, best of three; "
-            "peers run once, each in a process of its own.",
+            "Times are for comparing with each other. Ratios are taken within one\nprocess, best of three; only "
+            "LabelSpreading ran once, in a process of its own, as all peers did, on the first of the\ncommits named.",
             markdown(("measure", "bar", "aim", "measured"), rows(r)),
             (FOLDER / "tried.md").read_text().strip(),
             "## Others on the same task",
