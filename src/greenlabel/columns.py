@@ -1,0 +1,291 @@
+"""Columns of a table -> features X: what each column is, and how it becomes numbers on one scale.
+
+    number      as it is; a gap becomes the median
+    category    one column of 0 and 1 per value (up to 40 values)
+    text        letter n-grams, reduced to 30 components
+    date        year, month, day, … and the time in all
+    vector      an embedding, as it is
+
+Distances compare columns with each other, so every column should say about as much. Numbers and dates are brought to
+unit variance where their units differ; a text counts as one number; embeddings together count as much as all the rest.
+A table of one kind alone, pixels or one embedding, keeps its geometry.
+
+Values that a column cannot have, and categories that were never seen, are counted when new rows come.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.checks import check_choice
+from greenlabel.errors import TableError
+from greenlabel.extras import requires
+from greenlabel.scaling import find_scaling
+from greenlabel.tables import nearest_name, typed
+
+with requires("tables"):
+    import polars as pl
+    from skrub import StringEncoder, TableVectorizer
+
+Floats = NDArray[np.floating]
+
+SCALES = ("auto", "none", "standard")
+MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
+KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
+
+
+@dataclass
+class Column:
+    """What one column of the table became."""
+
+    name: str
+    kind: str  # number, category, text, date, vector or dropped
+    n_features: int = 0
+    why: str = ""  # of a dropped column
+    categories: list[Any] = field(default_factory=list)
+
+
+def choose_columns(
+    names: list[str], target: str, features: list[str] | None, drop: list[str] | None, ids: list[str] | None
+) -> list[str]:
+    """The names that may become features: all but the target and the ids, narrowed by names or patterns."""
+    others = [name for name in names if name != target]
+    passed_by = matching(others, ids, "--id") | matching(others, drop, "--drop")
+    wanted = matching(others, features, "--features") if features else set(others)
+    return [name for name in others if name in wanted - passed_by]
+
+
+def matching(names: list[str], patterns: list[str] | None, option: str) -> set[str]:
+    """Names that equal or match a pattern (*, ?, [abc])."""
+    found: set[str] = set()
+    for pattern in patterns or []:
+        hits = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+        if not hits:
+            raise TableError(f"{option} {pattern!r} matches no column; {nearest_name(pattern, names)}")
+        found |= hits
+    return found
+
+
+class TableFeatures:
+    """The feature steps of one table, learned by ``fit_transform`` and applied to new rows by ``transform``."""
+
+    def __init__(self, scale: str = "auto", seed: int = 0):
+        self.scale = check_choice("scale", scale, SCALES)
+        self.seed = seed
+
+    def fit_transform(self, frame: pl.DataFrame, names: list[str], wanted: set[str]) -> Floats:
+        """X of the named columns of a frame; those that say nothing are dropped, except ``wanted`` ones."""
+        frame = typed(frame.select(names))
+        self.columns = [Column(name, _kind(frame[name])) for name in names]
+        for column in self.columns:
+            why = why_useless(frame[column.name], column.kind, column.name in wanted)
+            if why:
+                column.kind, column.why = "dropped", why
+        self._fit_table(frame)
+        parts = [*self._vectors(frame), self._table(frame)]
+        self._fit_scales(parts)
+        return self._joined(parts)
+
+    def transform(self, frame: pl.DataFrame) -> tuple[Floats, dict[str, int]]:
+        """X of new rows, and how many values of each category column were never seen."""
+        missing = [column.name for column in self.used if column.name not in frame.columns]
+        if missing:
+            raise TableError(
+                f"The table lacks {len(missing)} of the columns that the model needs: "
+                f"{', '.join(map(repr, missing[:8]))}; {nearest_name(missing[0], frame.columns)}"
+            )
+        frame = pl.DataFrame([_as_kind(frame[column.name], column) for column in self.used])
+        unseen = {
+            column.name: int((~frame[column.name].is_in(column.categories) & frame[column.name].is_not_null()).sum())
+            for column in self.used
+            if column.kind == "category"
+        }
+        X = self._joined([*self._vectors(frame), self._table(frame)])
+        return X, {name: count for name, count in unseen.items() if count}
+
+    @property
+    def used(self) -> list[Column]:
+        return [column for column in self.columns if column.kind != "dropped"]
+
+    # Numbers, categories, texts and dates, by skrub
+
+    def _fit_table(self, frame: pl.DataFrame) -> None:
+        self._named = [column.name for column in self.used if column.kind != "vector"]
+        self._vectorizer = None
+        if not self.used:
+            reasons = "; ".join(f"{column.name!r} {column.why}" for column in self.columns[:6])
+            raise TableError(
+                f"No column can serve as a feature{f' ({reasons})' if reasons else ''}; "
+                "give columns of numbers, categories, text or dates beside the target."
+            )
+        if not self._named:
+            return
+        text = StringEncoder(random_state=self.seed)
+        most = min(MOST_CATEGORIES, max(5, frame.height // 10))
+        self._vectorizer = TableVectorizer(cardinality_threshold=most, high_cardinality=text, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # components that a short vocabulary cannot fill, and the like
+            self._vectorizer.fit(frame.select(self._named))
+        kinds = {name: KINDS[kind] for kind, group in self._vectorizer.kind_to_columns_.items() for name in group}
+        for column in self.used:
+            if column.name in kinds:
+                column.kind = kinds[column.name]
+                column.n_features = len(self._vectorizer.input_to_outputs_[column.name])
+                if column.kind == "category":
+                    column.categories = [value for value in frame[column.name].unique().sort() if value is not None]
+
+    def _table(self, frame: pl.DataFrame) -> Floats:
+        if self._vectorizer is None:
+            return np.empty((frame.height, 0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # unseen categories, which are counted
+            numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+
+    # Vectors
+
+    def _vectors(self, frame: pl.DataFrame) -> list[Floats]:
+        return [self._vector(frame[column.name], column) for column in self.used if column.kind == "vector"]
+
+    def _vector(self, series: pl.Series, column: Column) -> Floats:
+        X = stacked(series)
+        if column.n_features not in (0, X.shape[1]):
+            raise TableError(
+                f"Column {column.name!r} holds vectors of {X.shape[1]} numbers, the model needs {column.n_features}."
+            )
+        column.n_features = X.shape[1]
+        return X
+
+    # Scales
+
+    def _fit_scales(self, parts: list[Floats]) -> None:
+        """For every feature its filling, bounds, centre and divisor."""
+        *vectors, table = parts
+        rng = np.random.default_rng(self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a column of gaps alone has no median
+            self._filling = np.nan_to_num(np.nanmedian(table, axis=0)) if table.shape[1] else np.empty(0)
+        table = self._filled(table)
+        self._low, self._high = np.full(table.shape[1], -np.inf), np.full(table.shape[1], np.inf)
+        self._centre, self._spread = np.zeros(table.shape[1]), np.ones(table.shape[1])
+        self._vector_spread = [1.0] * len(vectors)
+        if self.scale == "none":
+            return
+        kind = np.repeat(*self._kind_of_features())
+        for group in ("number", "date"):
+            self._scale_group(table, kind == group, group == "date" or self.scale == "standard", rng)
+        self._scale_texts(table)
+        rest = self._apply(table).var(axis=0).sum() if table.shape[1] else 0.0
+        if rest or len(vectors) > 1:
+            self._vector_spread = [float(np.sqrt(X.var(axis=0).sum() / max(1.0, rest)) or 1.0) for X in vectors]
+
+    def _kind_of_features(self) -> tuple[list[str], list[int]]:
+        named = [column for column in self.used if column.kind != "vector"]
+        return [column.kind for column in named], [column.n_features for column in named]
+
+    def _scale_group(self, table: Floats, chosen: NDArray[np.bool_], always: bool, rng: np.random.Generator) -> None:
+        if not chosen.any():
+            return
+        scaling = find_scaling(table[:, chosen], rng)
+        self._centre[chosen], self._spread[chosen] = scaling.centre, scaling.spread
+        if always:
+            self._spread[chosen] = table[:, chosen].std(axis=0)
+            self._spread[chosen & (self._spread == 0)] = 1  # constant: any divisor will do
+        elif scaling.units_differ:
+            self._low[chosen], self._high[chosen] = scaling.low, scaling.high
+
+    def _scale_texts(self, table: Floats) -> None:
+        """All components of a text together have the variance of one number."""
+        start = 0
+        for kind, n_features in zip(*self._kind_of_features(), strict=True):
+            part = slice(start, start + n_features)
+            if kind == "text":
+                self._spread[part] = np.sqrt(table[:, part].var(axis=0).sum()) or 1.0
+            start += n_features
+
+    def _filled(self, table: Floats) -> Floats:
+        return np.where(np.isnan(table), self._filling, table)
+
+    def _apply(self, table: Floats) -> Floats:
+        return (np.clip(table, self._low, self._high) - self._centre) / self._spread
+
+    def _joined(self, parts: list[Floats]) -> Floats:
+        *vectors, table = parts
+        vectors = [X if spread == 1 else X / spread for X, spread in zip(vectors, self._vector_spread, strict=True)]
+        if not table.shape[1] and len(vectors) == 1:
+            return vectors[0]
+        return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
+
+
+def stacked(series: pl.Series) -> Floats:
+    """A column of vectors as a matrix."""
+    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
+    bad = lengths.is_null() | (lengths != lengths.drop_nulls().first()) if lengths.count() else lengths.is_null()
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        what = "no vector" if lengths[row] is None else f"a vector of {lengths[row]} numbers"
+        raise TableError(
+            f"Column {series.name!r} has {what} in row {row + 1}, where {lengths.drop_nulls().first()} are needed; "
+            "give every row a vector of the same length, or leave the column out (--drop)."
+        )
+    inner = series.explode().to_numpy().astype(np.float32 if series.dtype.inner == pl.Float32 else np.float64)
+    X = inner.reshape(len(series), -1)
+    if not np.isfinite(X).all():
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise TableError(f"Column {series.name!r} has a gap or infinity in the vector of row {row + 1}; fill it.")
+    return X
+
+
+def _kind(series: pl.Series) -> str:
+    if isinstance(series.dtype, (pl.List, pl.Array)) and series.dtype.inner.is_numeric():
+        return "vector"
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        return "number"
+    if series.dtype.is_temporal():
+        return "date"
+    return "structure" if series.dtype.is_nested() or series.dtype == pl.Object else "text"
+
+
+def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
+    """Why a column says nothing about likeness; "" if it may. ``wanted`` ones were asked for by name."""
+    if kind == "structure":
+        return f"is of type {series.dtype}"
+    if series.null_count() == len(series):
+        return "is empty"
+    if kind == "vector":
+        return ""
+    n_values = series.n_unique()
+    if n_values == 1:
+        return "is constant"
+    if wanted or n_values < len(series) or len(series) < 3:
+        return ""
+    if series.dtype.is_integer() and (series.is_sorted() or series.is_sorted(descending=True)):
+        return "numbers the rows"
+    if kind == "text" and not series.cast(pl.String).str.contains(r"\s").any():
+        return "names the rows (all values are different single words)"
+    return ""
+
+
+def _as_kind(series: pl.Series, column: Column) -> pl.Series:
+    """A column of new rows as the kind that the model learned; what does not fit is an error that names the row."""
+    if column.kind == "vector" and _kind(series) != "vector":
+        raise TableError(
+            f"Column {column.name!r} holds no vectors, the model needs some of {column.n_features} numbers."
+        )
+    if column.kind in ("category", "text"):
+        return series.cast(pl.String, strict=False) if _kind(series) != "structure" else series
+    if column.kind != "number" or series.dtype != pl.String:
+        return series
+    bare = series.str.strip_chars().replace("", None)
+    numbers = bare.cast(pl.Float64, strict=False)
+    strange = numbers.is_null() & bare.is_not_null()
+    if strange.any():
+        row = int(strange.arg_true()[0])
+        raise TableError(
+            f"Column {column.name!r} holds {series[row]!r} in row {row + 1}, the model learned numbers there; correct it."
+        )
+    return numbers

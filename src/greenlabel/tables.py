@@ -1,0 +1,224 @@
+"""Tables as files: the format by the extension of the name, `-` for CSV on standard input and output.
+
+Text formats (CSV, TSV) are read as text, every column of it, so that what greenlabel does not understand goes out as it
+came in: 007 stays 007. ``typed`` turns the columns that hold numbers into numbers, for features and for formats with
+types of their own.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greenlabel.errors import TableError
+from greenlabel.extras import requires
+from greenlabel.files import whole_file
+
+with requires("tables"):
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.csv
+
+STANDARD = Path("-")
+VECTORS = "vectors"  # the column that rows of a .npy file become
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """The table in a file. Columns of text formats are text."""
+    if path == STANDARD:
+        return _read_csv("standard input", sys.stdin.buffer.read())
+    reader = READERS[_extension(path, READERS)]
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; give a file.")
+    try:
+        frame = reader(path)
+    except FileNotFoundError:
+        raise TableError(f"{path} does not exist{_nearest_file(path)}.") from None
+    except TableError:
+        raise
+    except Exception as error:  # each format's reader has errors of its own, all of which mean this
+        if isinstance(error, OSError) and error.strerror:
+            raise TableError(f"{path} cannot be opened: {error.strerror}.") from error
+        reason = " ".join(str(error).split())[:200]
+        raise TableError(f"{path} cannot be read as {path.suffix[1:]}: {reason}; write the file anew.") from error
+    if not frame.height:
+        raise TableError(f"{path} holds no rows; give a table with a row of column names and rows below it.")
+    return frame
+
+
+def write_table(path: Path, frame: pl.DataFrame) -> None:
+    """The frame as a file that appears whole or not at all."""
+    if path == STANDARD:
+        frame.write_csv(sys.stdout.buffer)
+        return
+    writer = WRITERS[_extension(path, WRITERS)]
+    with whole_file(path) as draft:
+        writer(frame, draft)
+
+
+def check_output(path: Path, force: bool, formats: Any = None) -> None:
+    """Refuse, before any work, a place where nothing can be written."""
+    if path == STANDARD:
+        return
+    if formats is not None:
+        _extension(path, formats)
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise TableError(f"The folder {path.parent} does not exist; make it, or write elsewhere.")
+    if path.exists() and not force:
+        raise TableError(f"{path} exists already; give --force to overwrite it, or another name.")
+
+
+def typed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of text that hold nothing but numbers as numbers; codes with leading zeros stay text."""
+    return frame.with_columns([_as_numbers(column) for column in frame if column.dtype == pl.String])
+
+
+def _as_numbers(text: pl.Series) -> pl.Series:
+    bare = text.str.strip_chars()
+    known = bare.filter(bare.is_not_null() & (bare != ""))
+    if known.is_empty() or known.str.contains(r"^[+-]?0[0-9]").any():
+        return text
+    for kind in (pl.Int64, pl.Float64):
+        numbers = bare.cast(kind, strict=False)
+        if numbers.count() == len(known):
+            return numbers
+    return text
+
+
+def nearest_name(name: str, names: list[str]) -> str:
+    """A half sentence that helps with a misspelt name."""
+    close = get_close_matches(name, names, n=1, cutoff=0.6) or [n for n in names if n.lower() == name.lower()]
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
+    return f"the columns are {shown}."
+
+
+def _nearest_file(path: Path) -> str:
+    with suppress(OSError):
+        close = get_close_matches(path.name, [p.name for p in path.parent.iterdir()], n=1)
+        return f"; did you mean {path.with_name(close[0])}?" if close else ""
+    return ""
+
+
+def _extension(path: Path, formats: dict[str, Any]) -> str:
+    name = path.name.lower()
+    for extension in formats:
+        if name.endswith(extension):
+            return extension
+    known = ", ".join(formats)
+    raise TableError(f"{path} has no extension that names a format; give a name that ends in one of {known}.")
+
+
+# Readers
+
+
+def _read_csv(name: str, raw: bytes, separator: str | None = None) -> pl.DataFrame:
+    """Text with a header. A row with too few or too many fields is an error that names it."""
+    head = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+    if not head.strip():
+        raise TableError(f"{name} has no header; give a row of column names first.")
+    separator = separator or max(",;\t|", key=lambda mark: head.count(mark.encode()))
+    text = {f"f{i}": pa.string() for i in range(raw.count(separator.encode(), 0, 2**16) + 1)}
+    try:
+        table = pa.csv.read_csv(
+            pa.BufferReader(raw),
+            read_options=pa.csv.ReadOptions(autogenerate_column_names=True),
+            parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False),
+        )
+    except pa.ArrowInvalid as error:
+        raise TableError(f"{name}: {_csv_trouble(str(error))}") from error
+    if raw.count(b'"') % 2:
+        raise TableError(f"{name}: a quote is opened and never closed; the file is torn, or a field lacks its quotes.")
+    names = [str(column[0].as_py()).strip() for column in table.columns]
+    check_names(names)
+    frame = pl.DataFrame(pl.from_arrow(table.slice(1).rename_columns(names)))
+    return frame.with_columns(pl.col(pl.String).replace("", None))
+
+
+def _csv_trouble(message: str) -> str:
+    """pyarrow's message as one of ours."""
+    wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+    if wrong:
+        row, expected, got = wrong.groups()
+        return f"line {row} has {got} fields, the header has {expected}; the file is torn, or a field lacks its quotes."
+    if "UTF8" in message or "utf-8" in message.lower():
+        row = re.search(r"Row #(\d+)", message)
+        place = f"line {row[1]}" if row else "it"
+        return f"{place} is not UTF-8 text; save the table as UTF-8."
+    return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
+
+
+def check_names(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"The table has more than one column named {twice[0]!r}; rename them apart.")
+
+
+def _read_npy(path: Path) -> pl.DataFrame:
+    return pl.DataFrame({VECTORS: as_vectors(np.load(path, allow_pickle=False), path)})
+
+
+def as_vectors(X: Any, path: Path) -> pl.Series:
+    """A 2-D array as a column of vectors."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise TableError(f"{path} holds an array of shape {X.shape} and type {X.dtype}; give a 2-D array of numbers.")
+    width = X.shape[1]
+    kind = pl.Array(pl.Float32 if X.dtype.itemsize <= 4 and X.dtype.kind == "f" else pl.Float64, width)
+    return pl.Series(VECTORS, X.astype(kind.inner.to_python() if X.dtype.kind != "f" else X.dtype), dtype=kind)
+
+
+def _read_npz(path: Path) -> pl.DataFrame:
+    """Arrays with one entry per row: 2-D ones become columns of vectors."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    lengths = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
+    n = max(lengths.values(), default=0)
+    columns = [
+        as_vectors(array, path).alias(name) if array.ndim == 2 else pl.Series(name, array)
+        for name, array in arrays.items()
+        if lengths[name] == n and array.ndim in (1, 2)
+    ]
+    return pl.DataFrame(columns)
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    frame = pl.read_excel(path, infer_schema_length=None)
+    return frame
+
+
+READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": lambda path: _read_csv(str(path), path.read_bytes()),
+    ".tsv": lambda path: _read_csv(str(path), path.read_bytes(), "\t"),
+    ".parquet": lambda path: pl.read_parquet(path),
+    ".jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
+    ".ndjson": lambda path: pl.read_ndjson(path, infer_schema_length=None),
+    ".xlsx": _read_excel,
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+}
+
+
+# Writers
+
+
+def _write_excel(frame: pl.DataFrame, path: Path) -> None:
+    typed(frame).write_excel(path)
+
+
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+    ".csv": lambda frame, path: frame.write_csv(path),
+    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
+    ".parquet": lambda frame, path: typed(frame).write_parquet(path),
+    ".jsonl": lambda frame, path: typed(frame).write_ndjson(path),
+    ".ndjson": lambda frame, path: typed(frame).write_ndjson(path),
+    ".xlsx": _write_excel,
+}
