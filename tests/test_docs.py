@@ -114,19 +114,25 @@ def sections(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def figure_table() -> dict[str, Any]:
-    spec = importlib.util.spec_from_file_location("make_figures", ROOT / "docs" / "make_figures.py")
+def script(name: str) -> Any:
+    """A script of the docs folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.FIGURES
+    return module
+
+
+def test_the_command_reference_says_what_the_commands_say():
+    maker = script("make_reference")
+    assert maker.PAGE.read_text() == maker.reference(), "run python docs/make_reference.py"
 
 
 def test_every_figure_is_shown_small_and_made_by_the_script():
     files = {path.stem: path for path in (ROOT / "docs" / "figures").glob("*")}
     shown = {Path(target).stem for page in PAGES for target in LINK.findall(page.read_text()) if "figures/" in target}
-    assert set(files) == set(figure_table()) == shown
+    assert set(files) == set(script("make_figures").FIGURES) == shown
     assert all(path.suffix == ".png" and path.stat().st_size < 150_000 for path in files.values())
 
 

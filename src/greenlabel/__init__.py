@@ -3,6 +3,9 @@
 Graph-based semi-supervised learning with the improved Green-function method, F = G Y.
 """
 
+from importlib import import_module
+from typing import Any
+
 from greenlabel.errors import GreenlabelError
 from greenlabel.estimators import (
     AnchoredGreenClassifier,
@@ -22,5 +25,15 @@ __all__ = [
     "GreenClassifier",
     "GreenlabelError",
     "HarmonicClassifier",
+    "label_table",
     "leave_one_out",
 ]
+
+_ON_FIRST_USE = {"label_table": "greenlabel.tables.labelling"}  # needs the libraries of an extra, slow to import
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module 'greenlabel' has no attribute {name!r}")
+    thing = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
+    return thing

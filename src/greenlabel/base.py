@@ -6,9 +6,11 @@
 A fitted estimator computes scores, probabilities and classes of its rows on first use.
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.graph import reached_components
-from greenlabel.labels import Labels, as_labels, calibrate, is_unlabelled, probabilities, read_labels
+from greenlabel.labels import Labels, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
 
 Floats = NDArray[np.floating]
@@ -28,6 +30,7 @@ Bools = NDArray[np.bool_]
 
 SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
 ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
+LEAST_HELD_OUT, HELD_OUT_WORK = 200, 20_000_000  # labels that may be held out, and rows of data times those
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -41,6 +44,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         _extend(X)           F of new rows, and which of them a label reaches
         _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
     """
+
+    _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Build the graph of the rows of X and spread the labels y over it.
@@ -111,6 +116,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """The probability of each class for each new row."""
         return self._probabilities(*self._new_rows(X))
 
+    def answer_new_rows(self, X: Any) -> tuple[Floats, Bools]:
+        """``predict_proba``, and which of the rows a label reaches."""
+        F, is_reached = self._new_rows(X)
+        return self._probabilities(F, is_reached), is_reached
+
     def decision_function(self, X: Any) -> Floats:
         """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
 
@@ -157,10 +167,35 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return p
 
     def _calibrate(self) -> float:
-        """From labelled rows that another label reaches."""
+        return calibrate(self._labels, self._joined(), lambda places: self._held_out(places, ROUGH))
+
+    def _joined(self) -> Bools:
+        """Labelled rows that another label reaches."""
         of_label = self._component[self._labels.rows]
-        joined = np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
-        return calibrate(self._labels, joined, lambda places: self._held_out(places, ROUGH))
+        return np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
+
+    def held_out(self, most: int) -> tuple[Ints, Ints, Floats]:
+        """Labelled rows, their classes as numbers, and the probabilities that they get from the other labels alone.
+
+        Rows whose class has no other label, or that no other label reaches, have nothing to be recognised by and are
+        left out. Of more than ``most``, an even choice is taken.
+        """
+        told = np.flatnonzero(self._joined() & (self._labels.counts[self._labels.codes] > 1))
+        chosen = evenly(told, min(most, max(LEAST_HELD_OUT, HELD_OUT_WORK // self._labels.n)))
+        parts = [self._held_out(chosen[i : i + 128], ROUGH) for i in range(0, len(chosen), 128)]
+        F = np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
+        p = probabilities(F, self._keep("temperature", self._calibrate))
+        return self._labels.rows[chosen], self._labels.codes[chosen], p
+
+    def for_new_rows(self) -> Self:
+        """A copy with what answers for new rows need, without what the fit needed beside that."""
+        check_is_fitted(self)
+        slim = copy.copy(self)
+        slim._labels = replace(self._labels)  # without its matrix of n rows
+        slim._kept = {"temperature": self._keep("temperature", self._calibrate)}
+        for name in self._only_for_fit:
+            slim.__dict__.pop(name, None)
+        return slim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

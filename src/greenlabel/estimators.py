@@ -78,6 +78,7 @@ class _KnnClassifier(GraphClassifier):
             self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
             graph = knn_graph(self._search, self._k, self._weights, self._width)
         self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
+        self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
 
     def _scores(self, rows: slice) -> Floats:
@@ -87,7 +88,7 @@ class _KnnClassifier(GraphClassifier):
         if self._search is None:
             ties = check_ties(X)
         else:
-            ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._graph.mean_degree
+            ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._mean_degree
         mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
         return self._score_new(mean, degree), degree > 0
 
@@ -178,7 +179,7 @@ class GreenClassifier(_LinearClassifier):
         self._operator = SOLVERS[solver](graph, graph.n * self.mu_)
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
+        return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
 
 
 class ConsistencyClassifier(_LinearClassifier):
@@ -272,6 +273,8 @@ class AnchoredGreenClassifier(GraphClassifier):
     anchors_ : (m, d) the anchors
     """
 
+    _only_for_fit = (*GraphClassifier._only_for_fit, "reached_")
+
     def __init__(
         self,
         n_anchors: int | str = "auto",
@@ -335,14 +338,15 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def _spread(self) -> None:
         self._coefficients = self._operator.coefficients(self._labels.Y)
+        holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
+        self._reached_anchors = holds_label[self._anchor_component]
 
     def _scores(self, rows: slice) -> Floats:
         return self._operator.scores(self._labels.Y, self._coefficients, rows)
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
         Z = mixing_matrix(X, self._search, self._k)
-        holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
-        return Z @ self._coefficients, Z @ holds_label[self._anchor_component] > 0
+        return Z @ self._coefficients, Z @ self._reached_anchors > 0
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         rows = self._labels.rows[places]

@@ -164,10 +164,15 @@ def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Int
     told = np.flatnonzero(joined & (labels.counts[labels.codes] > 1))
     if len(told):
         most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
-        chosen = told[np.linspace(0, len(told) - 1, min(len(told), most)).astype(int)]
+        chosen = evenly(told, most)
         return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
     typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
     return float(2 / typical) if typical > 0 else 1.0
+
+
+def evenly(items: Ints, most: int) -> Ints:
+    """The items, or as many of them as are asked for, spread evenly over all."""
+    return items[np.linspace(0, len(items) - 1, min(len(items), most)).astype(int)] if len(items) else items
 
 
 def choose_temperature(E: Floats, codes: Ints) -> float:

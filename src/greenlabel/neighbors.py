@@ -166,6 +166,13 @@ class Search:
     def _block(self, X: Any, k: int, own: Ints | None) -> Found:
         raise NotImplementedError
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The points alone; everything else is made again from them."""
+        return {"P": self.P}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
 
 def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X: Any, own: Ints | None) -> Found:
     """What was found, with the marked rows as a more careful search finds them."""
@@ -260,6 +267,9 @@ class ReducedSearch(Search):
         self._projection = projection
         self._reduced, _ = self._reduce(P)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"P": self.P, "projection": self._projection}
+
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
         Q = coordinates(X, self._projection)
@@ -306,7 +316,7 @@ class ClusterSearch(Search):
         return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_index": faiss.serialize_index(self._index)}
+        return {"P": self.P, "_projection": self._projection, "_index": faiss.serialize_index(self._index)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _index=faiss.deserialize_index(state["_index"]))

@@ -75,12 +75,15 @@ def units_differ(ranges: Floats) -> bool:
     ranges = ranges[ranges > 0]
     if len(ranges) < 2:
         return False
-    narrow, usual, wide = np.quantile(ranges, [0.1, 0.5, 0.9])
+    narrow, usual = np.quantile(ranges, [0.1, 0.5], method="lower")  # of few columns, the ends themselves
+    wide = np.quantile(ranges, 0.9, method="higher")
     return bool(wide > FAR_APART * narrow or ranges.max() > FAR_APART * usual)
 
 
 def cut_tails(sample: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The quantiles at which columns are cut off. A column that is nearly always the same keeps its rare values."""
-    first, last = np.quantile(sample, TAILS, axis=0)
+    # Of few rows, the outermost one at each end is cut off.
+    first = np.quantile(sample, TAILS[0], axis=0, method="higher")
+    last = np.quantile(sample, TAILS[1], axis=0, method="lower")
     same = last <= first
     return np.where(same, low, first), np.where(same, high, last)

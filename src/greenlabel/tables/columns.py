@@ -14,6 +14,7 @@ Values that a column cannot have, and categories that were never seen, are count
 """
 
 import warnings
+from collections.abc import Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -25,7 +26,7 @@ from greenlabel.checks import check_choice
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
-from greenlabel.tables import nearest_name, typed
+from greenlabel.tables.files import nearest_name, typed, without_gaps
 
 with requires("tables"):
     import polars as pl
@@ -46,7 +47,8 @@ class Column:
     kind: str  # number, category, text, date, vector or dropped
     n_features: int = 0
     why: str = ""  # of a dropped column
-    categories: list[Any] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    is_temporal: bool = False  # a date that came as one, not as text
 
 
 def choose_columns(
@@ -77,10 +79,10 @@ class TableFeatures:
         self.scale = check_choice("scale", scale, SCALES)
         self.seed = seed
 
-    def fit_transform(self, frame: pl.DataFrame, names: list[str], wanted: set[str]) -> Floats:
+    def fit_transform(self, frame: pl.DataFrame, names: list[str], wanted: Set[str] = frozenset()) -> Floats:
         """X of the named columns of a frame; those that say nothing are dropped, except ``wanted`` ones."""
-        frame = typed(frame.select(names))
-        self.columns = [Column(name, _kind(frame[name])) for name in names]
+        frame = typed(plain(frame.select(names)))
+        self.columns = [Column(name, _kind(frame[name]), is_temporal=frame[name].dtype.is_temporal()) for name in names]
         for column in self.columns:
             why = why_useless(frame[column.name], column.kind, column.name in wanted)
             if why:
@@ -98,6 +100,7 @@ class TableFeatures:
                 f"The table lacks {len(missing)} of the columns that the model needs: "
                 f"{', '.join(map(repr, missing[:8]))}; {nearest_name(missing[0], frame.columns)}"
             )
+        frame = plain(frame)
         frame = pl.DataFrame([_as_kind(frame[column.name], column) for column in self.used])
         unseen = {
             column.name: int((~frame[column.name].is_in(column.categories) & frame[column.name].is_not_null()).sum())
@@ -143,7 +146,13 @@ class TableFeatures:
             return np.empty((frame.height, 0))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unseen categories, which are counted
-            numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
+            try:
+                numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
+            except (ValueError, TypeError) as error:
+                reason = " ".join(str(error).split())[:200]
+                raise TableError(
+                    f"The table does not fit the model: {reason}; give columns of the kinds that it learned from."
+                ) from error
         return np.where(np.isfinite(numbers), numbers, np.nan)
 
     # Vectors
@@ -193,6 +202,7 @@ class TableFeatures:
         scaling = find_scaling(table[:, chosen], rng)
         self._centre[chosen], self._spread[chosen] = scaling.centre, scaling.spread
         if always:
+            self._centre[chosen] = table[:, chosen].mean(axis=0)
             self._spread[chosen] = table[:, chosen].std(axis=0)
             self._spread[chosen & (self._spread == 0)] = 1  # constant: any divisor will do
         elif scaling.units_differ:
@@ -221,19 +231,26 @@ class TableFeatures:
         return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
 
 
+def plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Categories as the text that they are; a type of text that lists its values would refuse new ones."""
+    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+
+
 def stacked(series: pl.Series) -> Floats:
     """A column of vectors as a matrix."""
     lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
-    bad = lengths.is_null() | (lengths != lengths.drop_nulls().first()) if lengths.count() else lengths.is_null()
+    usual = int(lengths.drop_nulls()[0])
+    bad = lengths.is_null() | (lengths != usual)
     if bad.any():
         row = int(bad.arg_true()[0])
-        what = "no vector" if lengths[row] is None else f"a vector of {lengths[row]} numbers"
+        what = "no vector" if lengths[row] is None else f"a vector of {int(lengths[row])} numbers"
         raise TableError(
-            f"Column {series.name!r} has {what} in row {row + 1}, where {lengths.drop_nulls().first()} are needed; "
+            f"Column {series.name!r} has {what} in row {row + 1}, where {usual} are needed; "
             "give every row a vector of the same length, or leave the column out (--drop)."
         )
-    inner = series.explode().to_numpy().astype(np.float32 if series.dtype.inner == pl.Float32 else np.float64)
-    X = inner.reshape(len(series), -1)
+    values = series.explode()
+    kind = np.float32 if values.dtype == pl.Float32 else np.float64
+    X: Any = values.to_numpy().astype(kind).reshape(len(series), -1)
     if not np.isfinite(X).all():
         row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         raise TableError(f"Column {series.name!r} has a gap or infinity in the vector of row {row + 1}; fill it.")
@@ -278,14 +295,16 @@ def _as_kind(series: pl.Series, column: Column) -> pl.Series:
         )
     if column.kind in ("category", "text"):
         return series.cast(pl.String, strict=False) if _kind(series) != "structure" else series
+    if column.is_temporal and series.dtype == pl.String:
+        return series.str.to_datetime(strict=False)
     if column.kind != "number" or series.dtype != pl.String:
         return series
-    bare = series.str.strip_chars().replace("", None)
+    bare = without_gaps(series)
     numbers = bare.cast(pl.Float64, strict=False)
     strange = numbers.is_null() & bare.is_not_null()
     if strange.any():
         row = int(strange.arg_true()[0])
         raise TableError(
-            f"Column {column.name!r} holds {series[row]!r} in row {row + 1}, the model learned numbers there; correct it."
+            f"Column {column.name!r} holds {series[row]!r} in row {row + 1}, the model learned numbers; correct it."
         )
     return numbers

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.columns import Column
 from greenlabel.metrics import share_interval
+from greenlabel.tables.columns import Column
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

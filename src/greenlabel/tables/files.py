@@ -5,6 +5,7 @@ came in: 007 stays 007. ``typed`` turns the columns that hold numbers into numbe
 types of their own.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -25,6 +26,7 @@ with requires("tables"):
     import pyarrow.csv
 
 STANDARD = Path("-")
+GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 VECTORS = "vectors"  # the column that rows of a .npy file become
 
 
@@ -53,12 +55,32 @@ def read_table(path: Path) -> pl.DataFrame:
 
 def write_table(path: Path, frame: pl.DataFrame) -> None:
     """The frame as a file that appears whole or not at all."""
+    frame = frame.drop(left_out(path, frame))
     if path == STANDARD:
         frame.write_csv(sys.stdout.buffer)
         return
     writer = WRITERS[_extension(path, WRITERS)]
-    with whole_file(path) as draft:
-        writer(frame, draft)
+    try:
+        with whole_file(path) as draft:
+            writer(frame, draft)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}; nothing was written.") from error
+
+
+def left_out(path: Path, frame: pl.DataFrame) -> list[str]:
+    """Columns that the format of a file cannot hold: vectors and the like in formats of plain cells."""
+    holds_all = path != STANDARD and _extension(path, WRITERS) in (".parquet", ".jsonl", ".ndjson")
+    return [] if holds_all else [column.name for column in frame if column.dtype.is_nested()]
+
+
+def read_vectors(path: Path) -> Any:
+    """The array in a .npy file."""
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise TableError(f"{path} does not exist{_nearest_file(path)}.") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise TableError(f"{path} cannot be read as .npy ({error}); write it by numpy.save.") from error
 
 
 def check_output(path: Path, force: bool, formats: Any = None) -> None:
@@ -81,8 +103,8 @@ def typed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_numbers(text: pl.Series) -> pl.Series:
-    bare = text.str.strip_chars()
-    known = bare.filter(bare.is_not_null() & (bare != ""))
+    bare = without_gaps(text)
+    known = bare.drop_nulls()
     if known.is_empty() or known.str.contains(r"^[+-]?0[0-9]").any():
         return text
     for kind in (pl.Int64, pl.Float64):
@@ -90,6 +112,12 @@ def _as_numbers(text: pl.Series) -> pl.Series:
         if numbers.count() == len(known):
             return numbers
     return text
+
+
+def without_gaps(text: pl.Series) -> pl.Series:
+    """Text without blanks around it; null where it is a usual sign for a gap."""
+    bare = text.str.strip_chars()
+    return bare.set(bare.str.to_lowercase().is_in(GAPS).fill_null(False), None)
 
 
 def nearest_name(name: str, names: list[str]) -> str:
@@ -130,8 +158,12 @@ def _read_csv(name: str, raw: bytes, separator: str | None = None) -> pl.DataFra
     try:
         table = pa.csv.read_csv(
             pa.BufferReader(raw),
-            read_options=pa.csv.ReadOptions(autogenerate_column_names=True),
-            parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            read_options=pa.csv.ReadOptions(autogenerate_column_names=True, use_threads=False),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=separator.encode() in head,  # in a single column an empty line is an empty cell
+            ),
             convert_options=pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
@@ -167,13 +199,13 @@ def _read_npy(path: Path) -> pl.DataFrame:
     return pl.DataFrame({VECTORS: as_vectors(np.load(path, allow_pickle=False), path)})
 
 
-def as_vectors(X: Any, path: Path) -> pl.Series:
+def as_vectors(X: Any, origin: Any) -> pl.Series:
     """A 2-D array as a column of vectors."""
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise TableError(f"{path} holds an array of shape {X.shape} and type {X.dtype}; give a 2-D array of numbers.")
-    width = X.shape[1]
-    kind = pl.Array(pl.Float32 if X.dtype.itemsize <= 4 and X.dtype.kind == "f" else pl.Float64, width)
-    return pl.Series(VECTORS, X.astype(kind.inner.to_python() if X.dtype.kind != "f" else X.dtype), dtype=kind)
+        raise TableError(f"{origin} holds an array of shape {X.shape} and type {X.dtype}; give a 2-D array of numbers.")
+    short = X.dtype.kind == "f" and X.dtype.itemsize <= 4
+    X = X.astype(np.float32 if short else np.float64)
+    return pl.Series(VECTORS, X, dtype=pl.Array(pl.Float32 if short else pl.Float64, X.shape[1]))
 
 
 def _read_npz(path: Path) -> pl.DataFrame:
@@ -190,18 +222,25 @@ def _read_npz(path: Path) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _read_excel(path: Path) -> pl.DataFrame:
-    frame = pl.read_excel(path, infer_schema_length=None)
-    return frame
+def _read_json_lines(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_ndjson(path, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            try:
+                json.loads(line or "{}")
+            except ValueError as reason:
+                raise TableError(f"{path}: line {number} is no JSON ({reason}); correct it.") from error
+        raise
 
 
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     ".csv": lambda path: _read_csv(str(path), path.read_bytes()),
     ".tsv": lambda path: _read_csv(str(path), path.read_bytes(), "\t"),
     ".parquet": lambda path: pl.read_parquet(path),
-    ".jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
-    ".ndjson": lambda path: pl.read_ndjson(path, infer_schema_length=None),
-    ".xlsx": _read_excel,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
+    ".xlsx": lambda path: pl.read_excel(path, infer_schema_length=None),
     ".npy": _read_npy,
     ".npz": _read_npz,
 }
@@ -210,15 +249,11 @@ READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
 # Writers
 
 
-def _write_excel(frame: pl.DataFrame, path: Path) -> None:
-    typed(frame).write_excel(path)
-
-
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     ".csv": lambda frame, path: frame.write_csv(path),
     ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
     ".parquet": lambda frame, path: typed(frame).write_parquet(path),
     ".jsonl": lambda frame, path: typed(frame).write_ndjson(path),
     ".ndjson": lambda frame, path: typed(frame).write_ndjson(path),
-    ".xlsx": _write_excel,
+    ".xlsx": lambda frame, path: typed(frame).write_excel(path),
 }
