@@ -3,9 +3,9 @@
 Graph-based semi-supervised learning with the improved Green-function method, F = G Y.
 """
 
+from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.errors import GreenlabelError
 from greenlabel.estimators import (
-    AnchoredGreenClassifier,
     ConsistencyClassifier,
     GreenClassifier,
     HarmonicClassifier,

@@ -150,23 +150,27 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     return working((total / counts[:, None]).astype(working(X[:1]).dtype))
 
 
-def bkhk(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of groups of equal size."""
-    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
     return group_means(X, rows, bkhk_groups(split_coordinates(X, rows, projection, rng), m, rng), m)
 
 
-def kmeans(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of the groups of plain k-means."""
-    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
     Q = split_coordinates(X, rows, projection, rng)
     return group_means(X, rows, kmeans_groups(Q, m, int(rng.integers(2**31))), m)
 
 
-def drawn(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def drawn(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): rows drawn at random."""
-    return working(X[sample_rows(X.shape[0], m, rng)])
+    return working(X[rows])
 
 
 # Each from a sample of the rows where there are more than the anchors need.
 ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk, "kmeans": kmeans, "random": drawn}
+PER_ANCHOR = {"bkhk": ROWS_PER_ANCHOR, "kmeans": ROWS_PER_ANCHOR, "random": 1}
+
+
+def anchor_rows(name: str, n: int, m: int, rng: np.random.Generator) -> Ints:
+    """The rows from which m anchors are found, ascending."""
+    return sample_rows(n, PER_ANCHOR[name] * m, rng)

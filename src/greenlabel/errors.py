@@ -6,7 +6,9 @@
     │   └── DataTypeError  features that are no numbers at all (a TypeError too)
     ├── LabelError         labels that cannot be used: none, a single class, another length
     ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
-    └── MemoryLimitError   a dense method asked for more memory than the machine has free
+    ├── MemoryLimitError   a dense method asked for more memory than the machine has free
+    ├── ClusterError       a Dask scheduler that does not answer
+    └── MissingLibraryError  a library that is installed only when asked for (an ImportError too)
 
 Every message says what came, what was needed and what to do.
 """
@@ -38,3 +40,11 @@ class GraphError(GreenlabelError):
 
 class MemoryLimitError(GreenlabelError):
     """A dense method that would need more memory than is free."""
+
+
+class ClusterError(GreenlabelError):
+    """A Dask scheduler that does not answer."""
+
+
+class MissingLibraryError(GreenlabelError, ImportError):
+    """A library that greenlabel needs for this one thing is not installed."""
