@@ -7,7 +7,6 @@ import pkgutil
 import subprocess
 import sys
 
-import faiss
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,6 +29,7 @@ from greenlabel import (
     GreenClassifier,
     HarmonicClassifier,
     leave_one_out,
+    neighbors,
 )
 from greenlabel.errors import LabelError, ParameterError
 
@@ -251,7 +251,7 @@ def test_relabel_touches_no_feature(variant, monkeypatch, blobs, few):
     def fail(*args, **kwargs):
         raise AssertionError("relabel built something again")
 
-    for name in ("nearest", "nearest_to_own", "_candidates", "_block"):
+    for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.neighbors.Search.{name}", fail)
     for name in ("estimators.graph_search", "estimators.knn_graph", "estimators.make_graph", "anchored.exact_search"):
         monkeypatch.setattr(f"greenlabel.{name}", fail)
@@ -499,35 +499,54 @@ def test_the_random_state_draws_the_anchors(blobs, few):
     assert not np.array_equal(one.anchors_, other.anchors_)
 
 
+def clouds(rng):
+    """Enough rows for the search by faiss."""
+    y = rng.integers(0, 3, size=4200)
+    return rng.normal(size=(4200, 4)) + 2 * y[:, None], y
+
+
+def grid(rng):
+    """Nearly all distances occur many times."""
+    y = rng.integers(0, 3, size=6000)
+    return (rng.uniform(size=(6000, 31)) < 0.2 + 0.2 * y[:, None]).astype(np.float32), y
+
+
+def wide(rng):
+    """Principal axes take part, and products of odd shapes."""
+    y = rng.integers(0, 3, size=6000)
+    return (rng.normal(size=(6000, 20)) @ rng.normal(size=(20, 211)) + y[:, None]).astype(np.float32), y
+
+
+def on_threads(n_threads, model, X, y):
+    with threadpool_limits(n_threads):
+        fitted = clone(model).fit(X, y)
+        return fitted.scores_, fitted.transduction_, fitted.predict_proba(X[:500] + 0.01)
+
+
+@pytest.mark.parametrize("data", [clouds, grid, wide])
+@pytest.mark.parametrize("approximate", [False, True])
 @pytest.mark.parametrize(
     "model",
     [
         GreenClassifier(random_state=0),
         ConsistencyClassifier(random_state=0),
         HarmonicClassifier(random_state=0),
-        AnchoredGreenClassifier(300, random_state=0),
-        AnchoredGreenClassifier(100, anchors="kmeans", random_state=0),
+        AnchoredGreenClassifier(n_anchors=300, random_state=0),
+        AnchoredGreenClassifier(n_anchors=300, anchors="kmeans", random_state=0),
     ],
-    ids=lambda model: f"{type(model).__name__}-{getattr(model, 'anchors', '')}",
+    ids=str,
 )
-def test_the_number_of_threads_does_not_change_the_answer(model):
+def test_the_number_of_threads_does_not_change_the_answer(model, approximate, data, monkeypatch):
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, size=4200)  # enough rows for the search by faiss
-    X = rng.normal(size=(4200, 4)) + 2 * y[:, None]
-    few = np.where(rng.uniform(size=4200) < 0.02, y, -1)
-    usual = faiss.omp_get_max_threads()
-    fits = []
-    try:
-        for threads in (1, 2):
-            faiss.omp_set_num_threads(threads)
-            with threadpool_limits(threads):
-                fits.append(clone(model).fit(X, few))
-                fits[-1].scores_  # noqa: B018
-    finally:
-        faiss.omp_set_num_threads(usual)
-    one, two = fits
-    assert_array_equal(one.transduction_, two.transduction_)
-    assert_allclose(one.scores_, two.scores_, rtol=1e-6, atol=1e-8 * np.abs(one.scores_).max())
+    X, y = data(rng)
+    few = np.where(rng.uniform(size=len(y)) < 0.02, y, -1)
+    monkeypatch.setattr(neighbors, "FLOAT64_PAIRS", 0)
+    if approximate:
+        monkeypatch.setattr(neighbors, "EXACT_OPERATIONS", 0)
+    (F, classes, p), (F2, classes2, p2) = (on_threads(n, model, X, few) for n in (1, 2))
+    assert_array_equal(classes, classes2)
+    assert_allclose(F, F2, rtol=1e-9, atol=1e-11 * np.abs(F).max())
+    assert_allclose(p, p2, rtol=1e-6, atol=1e-9)
 
 
 # Names ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from greenlabel.neighbors import (
     FlatSearch,
     Float64Search,
     ReducedSearch,
-    SparseSearch,
+    copy_numbers,
     exact_search,
     graph_search,
     pair_distances,
@@ -28,7 +28,7 @@ def exact_searches(P):
     yield Float64Search(P)
     yield FlatSearch(P)
     yield ReducedSearch(P, principal_axes(P, min(4, P.shape[1])))
-    yield SparseSearch(sp.csr_array(P))
+    yield Float64Search(sp.csr_array(P))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -58,6 +58,22 @@ def test_a_row_is_dropped_by_its_number_not_by_its_place(rng):
         assert (index != np.arange(len(X))[:, None]).all()
         assert_array_equal(index // 6, np.repeat(np.arange(len(X)) // 6, 5).reshape(-1, 5))
         assert (dist2 == 0).all()
+
+
+def test_of_points_equally_far_the_first_ones_are_taken(rng, monkeypatch):
+    """On a grid most distances occur many times; neither rounding nor the number of candidates may choose."""
+    X = rng.integers(0, 4, size=(700, 4)).astype(np.float32)
+    dist2 = reference.squared_distances(X, X)
+    np.fill_diagonal(dist2, np.inf)
+    for many in (256, 8):  # with so many spare candidates double precision is needed seldom, and nearly always
+        monkeypatch.setattr(neighbors, "MANY_SPARE", many)
+        for search in exact_searches(X):
+            assert_array_equal(search.nearest_to_own(7)[1], reference.nearest(dist2, 7), err_msg=type(search).__name__)
+
+
+def test_copies_are_counted_in_their_order():
+    P = np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0], [-0.0, 1.0], [1.0, 2.0], [5.0, 5.0]])
+    assert_array_equal(copy_numbers(P), [0, 0, 1, 1, 2, 0])
 
 
 def test_more_duplicates_than_candidates_still_leave_the_row_itself_out():
@@ -130,7 +146,7 @@ def test_the_engine_fits_the_size(rng, monkeypatch):
     P = rng.normal(size=(300, 200)).astype(np.float32)
     axes = principal_axes(P, 96)
     assert isinstance(exact_search(P, 100), Float64Search)
-    assert isinstance(exact_search(sp.csr_array(P), 100), SparseSearch)
+    assert isinstance(exact_search(sp.csr_array(P), 10**6), Float64Search)
     assert isinstance(exact_search(P, 10**6), FlatSearch)
     assert isinstance(exact_search(P, 10**6, axes), ReducedSearch)
     assert isinstance(graph_search(P, rng), Float64Search)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from greenlabel.errors import DataError, ParameterError
 from greenlabel.neighbors import Search, centre, coordinates, kmeans_groups, neighbour_matrix, row_blocks, working
 from greenlabel.projection import Projection, sample_rows
+from greenlabel.threads import in_parallel, one_thread
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -45,12 +46,15 @@ def mixing_weights(dist2: Floats) -> Floats:
 
 
 def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:
-    """Z (n, m): each row's weights on its k nearest anchors. Only one block of rows is in work at a time."""
+    """Z (n, m): each row's weights on its k nearest anchors. Only a few blocks of rows are in work at a time."""
     n, m = X.shape[0], search.P.shape[0]
     index, weight = np.empty((n, k), np.int32), np.empty((n, k))
-    for rows in row_blocks(n, X.shape[1]):
+
+    def mix(rows: slice) -> None:
         dist2, nearest = search.nearest(X[rows], k + 1)
         index[rows], weight[rows] = nearest[:, :-1], mixing_weights(dist2)
+
+    in_parallel(mix, row_blocks(n, X.shape[1]))
     return neighbour_matrix(index, weight, m)
 
 
@@ -128,8 +132,11 @@ def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np
     if projection is None:
         chosen = working(X[rows])
         return centre(chosen, chosen.mean(axis=0, dtype=np.float64))
-    parts = row_blocks(len(rows), X.shape[1])
-    return np.concatenate([coordinates(working(X[rows[part]]), projection, SPLIT_AXES) for part in parts])
+
+    def project(part: slice) -> Floats:
+        return coordinates(working(X[rows[part]]), projection, SPLIT_AXES)
+
+    return np.concatenate(in_parallel(project, row_blocks(len(rows), X.shape[1])))
 
 
 def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
@@ -152,7 +159,10 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
 
 def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of groups of equal size."""
-    return group_means(X, rows, bkhk_groups(split_coordinates(X, rows, projection, rng), m, rng), m)
+    Q = split_coordinates(X, rows, projection, rng)
+    with one_thread():  # two threads would round otherwise, and a row near the cut change sides
+        group = bkhk_groups(Q, m, rng)
+    return group_means(X, rows, group, m)
 
 
 def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from greenlabel.anchors import mixing_weights
 from greenlabel.errors import DataError
-from greenlabel.neighbors import Search, neighbour_matrix
+from greenlabel.neighbors import Search, neighbour_matrix, row_blocks
+from greenlabel.threads import in_parallel
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -84,8 +85,10 @@ class NearestAnchors:
     k: int
 
     def __call__(self, rows: Sequence[int], X: Any) -> Near:
-        dist2, index = self.search.nearest(X, self.k + 1)
-        return Near.found(dist2, index, self.search.P.shape[0])
+        def find(part: slice) -> Near:
+            return Near.found(*self.search.nearest(X[part], self.k + 1), self.search.P.shape[0])
+
+        return Near.joined(in_parallel(find, row_blocks(X.shape[0], X.shape[1])))
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,20 @@ Engines find candidates; the squared distances of the candidates are then taken 
 where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 x'p is never the answer: with features
 in the tens of thousands it loses the small distances.
 
-    SparseSearch     sparse features: exact, by scikit-learn
-    Float64Search    few pairs: exact, in double precision
+    Float64Search    few pairs, or sparse features: exact, in double precision
     FlatSearch       exact at the price of one matrix product (faiss);
-                     a row for which float32 is too coarse goes to Float64Search
+                     a row for which float32 is too coarse, or many points equally far, goes to Float64Search
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
                      a row whose answer the bound does not prove goes to FlatSearch
     ClusterSearch    approximate, for graphs of many rows: an inverted file on the principal axes (faiss)
 
+No answer depends on the number of threads: the blocks of rows are the same on any machine, each is searched on one
+thread, and what rounding could decide is decided by direct difference.
+
 X (n, d) rows that ask     P (m, d) points that are searched     k neighbours
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.threads import in_parallel, one_thread
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -35,11 +38,12 @@ Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
 FLOAT64_PAIRS = 2**24  # up to so many (row, point) pairs, double precision costs nothing to speak of
 EXACT_OPERATIONS = 1e11  # up to so many multiplications a k-NN graph is searched exactly (about two seconds)
-SPARE = 4  # candidates beyond k, so that rounding in the search cannot push a neighbour out
+SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where few do not do
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
 CLUSTERS_PROBED = 12
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
+FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")))
 
 
@@ -61,19 +65,32 @@ def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
 
 
 def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:
-    """Q = (X - mean) V by faiss, whose threads the searches before and after it use: two kinds of threads would wait
-    for each other longer than the product takes."""
-    V = projection.axes[:, :n_axes]
-    transform = faiss.LinearTransform(V.shape[0], V.shape[1], False)
-    faiss.copy_array_to_vector(np.ascontiguousarray(V.T, dtype=np.float32).ravel(), transform.A)
-    transform.is_trained = True
-    return transform.apply(centre(X, projection.mean))
+    """Q = (X - mean) V of one block of rows; to be called on one thread."""
+    V = np.ascontiguousarray(projection.axes[:, :n_axes], dtype=np.float32)
+    return centre(X, projection.mean) @ V
 
 
-def squared_norms(X: NDArray[np.float32]) -> NDArray[np.float64]:
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    if X.dtype != np.float32:
+        return np.einsum("nd,nd->n", X, X)
     norm2 = np.empty(len(X), np.float32)
     faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
     return norm2.astype(np.float64)
+
+
+def copy_numbers(P: Any) -> Ints:
+    """How many equal points stand before each point."""
+    if sp.issparse(P):
+        return np.zeros(P.shape[0], np.intp)  # equal sparse rows are rare, and costly to find
+    values = np.ascontiguousarray(P + 0)  # -0 becomes 0
+    _, distinct = np.unique(values.view(f"V{values.itemsize * values.shape[1]}").ravel(), return_inverse=True)
+    order = np.argsort(distinct, kind="stable")
+    sizes = np.bincount(distinct)
+    copy = np.empty(len(order), np.intp)
+    copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return copy
 
 
 def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
@@ -94,9 +111,8 @@ def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
     return dist2
 
 
-def refine(X: Any, P: Any, candidates: Any, k: int, own: Ints | None) -> Found:
-    """The k nearest of the candidates by direct difference; ``own`` holds the number of each row among the points."""
-    dist2 = pair_distances(X, P, candidates)
+def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own: Ints | None) -> Found:
+    """The k nearest candidates of each row; ``own`` holds the number of each row among the points."""
     dist2[candidates < 0] = np.inf  # faiss's sign for a candidate it did not find
     if own is not None:
         dist2[candidates == own[:, None]] = np.inf
@@ -104,8 +120,21 @@ def refine(X: Any, P: Any, candidates: Any, k: int, own: Ints | None) -> Found:
     return np.take_along_axis(dist2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
 
 
+def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | None) -> Found:
+    """The same for candidates as pairs: any number of them per row, at least k, ``row`` ascending."""
+    dist2 = np.empty(len(row))
+    for part in row_blocks(len(row), X.shape[1]):
+        dist2[part] = pair_distances(X[row[part]], P, point[part, None])[:, 0]
+    if own is not None:
+        dist2[point == own[row]] = np.inf
+    order = np.lexsort((point, dist2, row))
+    first = np.searchsorted(row, np.arange(X.shape[0]))
+    chosen = order[first[:, None] + np.arange(k)]
+    return dist2[chosen], point[chosen]
+
+
 class Search:
-    """The points P, ready to be searched in blocks of rows. A subclass finds candidates."""
+    """The points P, ready to be searched in blocks of rows. A subclass searches for one block."""
 
     def __init__(self, P: Any):
         self.P = P
@@ -114,8 +143,11 @@ class Search:
         """The k nearest points of each row; with ``own``, the row's own number among the points does not count."""
         n = X.shape[0]
         dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
-        for rows in row_blocks(n, self._values_per_row(X, k)):
+
+        def search(rows: slice) -> None:
             dist2[rows], index[rows] = self._block(self._like_points(X[rows]), k, None if own is None else own[rows])
+
+        in_parallel(search, row_blocks(n, self._values_per_row(X, k)))
         return dist2, index
 
     def nearest_to_own(self, k: int) -> Found:
@@ -132,70 +164,81 @@ class Search:
         return X.shape[1]
 
     def _block(self, X: Any, k: int, own: Ints | None) -> Found:
-        return refine(X, self.P, self._candidates(X, self._wanted(k, own)), k, own)
-
-    def _wanted(self, k: int, own: Ints | None) -> int:
-        return min(k + (own is not None) + SPARE, self.P.shape[0])
-
-    def _candidates(self, X: Any, k: int) -> Ints:
         raise NotImplementedError
 
-    def _redo(
-        self, dist2: Floats, index: Ints, rows: NDArray[np.bool_], other: "Search", X: Any, own: Ints | None
-    ) -> None:
-        """Overwrite the marked rows with what a more careful search finds."""
-        own = None if own is None else own[rows]
-        dist2[rows], index[rows] = other.nearest(X[rows], dist2.shape[1], own)
 
-
-class SparseSearch(Search):
-    def __init__(self, P: Any):
-        from sklearn.neighbors import NearestNeighbors  # slow to import, and seldom needed
-
-        super().__init__(P)
-        self._engine = NearestNeighbors(algorithm="brute").fit(P)
-
-    def _values_per_row(self, X: Any, k: int) -> int:
-        stored = X.nnz if sp.issparse(X) else X.size
-        return k * max(1, stored // max(1, X.shape[0]))
-
-    def _candidates(self, X: Any, k: int) -> Ints:
-        return self._engine.kneighbors(X, k, return_distance=False)
+def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X: Any, own: Ints | None) -> Found:
+    """What was found, with the marked rows as a more careful search finds them."""
+    dist2, index = found
+    if rows.any():
+        dist2[rows], index[rows] = careful(X[rows], dist2.shape[1], None if own is None else own[rows])
+    return dist2, index
 
 
 class Float64Search(Search):
-    def __init__(self, P: Floats):
-        super().__init__(P)
-        self._mean = P.mean(axis=0, dtype=np.float64)
-        self._centred = P - self._mean
-        self._norm2 = np.einsum("md,md->m", self._centred, self._centred)
+    """All points that may be among the nearest by double precision are compared by direct difference.
 
-    def _values_per_row(self, X: Floats, k: int) -> int:
+    Of equal points more than an answer can hold, only the first ones take part.
+    """
+
+    def __init__(self, P: Any):
+        super().__init__(working(P))
+        P = self.P
+        self._mean = np.zeros(P.shape[1]) if sp.issparse(P) else P.mean(axis=0, dtype=np.float64)
+        self._copy = copy_numbers(P)
+
+    def _values_per_row(self, X: Any, k: int) -> int:
         return max(self.P.shape)
 
-    def _candidates(self, X: Floats, k: int) -> Ints:
-        # |x|^2 is the same for all points of a row, so it does not take part in the choice.
-        relative = self._norm2 - 2 * (X - self._mean) @ self._centred.T
-        if k == relative.shape[1]:
-            return np.broadcast_to(np.arange(k), relative.shape)
-        return np.argpartition(relative, k - 1, axis=1)[:, :k]
+    def _block(self, X: Any, k: int, own: Ints | None) -> Found:
+        wanted = k + (own is not None)
+        ids, points = self._points(wanted)
+        centred = self._centre(X)
+        product = centred @ points.T
+        x2, p2 = squared_norms(centred)[:, None], squared_norms(points)
+        dist2 = x2 + p2 - 2 * (product.toarray() if sp.issparse(product) else product)
+        limit = np.partition(dist2, wanted - 1, axis=1)[:, wanted - 1, None]
+        noise = FLOAT64_ROUNDING * (x2 + p2.max())
+        if X.dtype == np.float32:
+            noise += FLOAT32_ROUNDING * limit  # of the direct difference
+        row, place = np.nonzero(dist2 <= limit + 2 * noise)
+        return nearest_pairs(X, self.P, row, ids[place], k, own)
+
+    def _centre(self, X: Any) -> Any:
+        return X if sp.issparse(X) else X - self._mean
+
+    def _points(self, wanted: int) -> tuple[Ints, Any]:
+        """Numbers and centred coordinates of the points, without copies beyond those that are wanted."""
+        ids = np.flatnonzero(self._copy < wanted)
+        return ids, self._centre(self.P if len(ids) == self.P.shape[0] else self.P[ids])
 
 
 class FlatSearch(Search):
+    """Candidates by products in float32. What lies beyond the last candidate is farther away than the k-th neighbour,
+    or the row is searched again: with many candidates, then in double precision."""
+
     def __init__(self, P: Floats):
         super().__init__(P)
         self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
         self._centred = centre(P, self._mean)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
+        found, unproven = self._among(k + (own is not None) + SPARE, X, k, own)
+        return redo(found, unproven, self._among_many, X, own)
+
+    def _among_many(self, X: Floats, k: int, own: Ints | None) -> Found:
+        found, unproven = self._among(k + (own is not None) + MANY_SPARE, X, k, own)
+        return redo(found, unproven, self._careful.nearest, X, own)
+
+    def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
+        """The nearest of so many candidates, and the rows for which that is not proven to be the answer."""
         centred = centre(X, self._mean)
-        _, candidates = faiss.knn(centred, self._centred, self._wanted(k, own))
-        dist2, index = refine(X, self.P, candidates, k, own)
-        # A last distance of 0 needs no better digits: nothing can be nearer.
-        coarse = (FLOAT32_ROUNDING * squared_norms(centred) > 0.01 * dist2[:, -1]) & (dist2[:, -1] > 0)
-        if coarse.any():
-            self._redo(dist2, index, coarse, self._careful, X, own)
-        return dist2, index
+        _, candidates = faiss.knn(centred, self._centred, min(wanted, len(self.P)))
+        dist2 = pair_distances(X, self.P, candidates)
+        last = dist2.max(axis=1)
+        found = nearest_candidates(dist2, candidates, k, own)
+        noise = FLOAT32_ROUNDING * (squared_norms(centred) + last)
+        return found, (found[0][:, -1] >= last - 2 * noise) & (wanted < len(self.P))
 
     @cached_property
     def _careful(self) -> Float64Search:
@@ -227,13 +270,11 @@ class ReducedSearch(Search):
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q, slack = self._reduce(X)
         bound, candidates = faiss.knn(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
-        dist2, index = refine(X, self.P, candidates, k, own)
+        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
         # A remainder off by e moves the bound at distance D by 2 sqrt(e D) + e at the most.
-        farthest = dist2[:, -1]
-        unproven = bound[:, -1] < farthest + 2 * np.sqrt(slack * farthest) + slack
-        if unproven.any() and candidates.shape[1] < len(self.P):
-            self._redo(dist2, index, unproven, self._flat, X, own)
-        return dist2, index
+        farthest = found[0][:, -1]
+        unproven = bound[:, -1] <= farthest + 2 * np.sqrt(slack * farthest) + slack
+        return redo(found, unproven & (candidates.shape[1] < len(self.P)), self._flat.nearest, X, own)
 
 
 class ClusterSearch(Search):
@@ -243,26 +284,22 @@ class ClusterSearch(Search):
         super().__init__(P)
         self._projection = projection
         n, q = len(P), projection.axes.shape[1]
-        n_clusters = int(2 * np.sqrt(n))
-        index: Any = faiss.index_factory(q, f"IVF{n_clusters},Flat")
+        index: Any = faiss.index_factory(q, f"IVF{int(2 * np.sqrt(n))},Flat")
         index.nprobe = CLUSTERS_PROBED
         index.cp.niter, index.cp.seed = 5, seed
         index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
-        Q = np.concatenate([coordinates(P[rows], projection) for rows in row_blocks(n, P.shape[1])])
-        index.train(Q)
-        index.add(Q)
+        Q = np.concatenate(in_parallel(lambda rows: coordinates(P[rows], projection), row_blocks(n, P.shape[1])))
+        with one_thread():
+            index.train(Q)
+        group = np.concatenate(in_parallel(lambda rows: index.quantizer.search(Q[rows], 1)[1], row_blocks(n, q)))
+        index.add_core(n, faiss.swig_ptr(Q), None, faiss.swig_ptr(group))
         self._index = index
 
-    def _wanted(self, k: int, own: Ints | None) -> int:
-        return min(3 * k + (own is not None), self.P.shape[0])
-
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        _, candidates = self._index.search(coordinates(X, self._projection), self._wanted(k, own))
-        dist2, index = refine(X, self.P, candidates, k, own)
-        short = ~np.isfinite(dist2[:, -1])
-        if short.any():
-            self._redo(dist2, index, short, self._flat, X, own)
-        return dist2, index
+        wanted = min(3 * k + (own is not None), len(self.P))
+        _, candidates = self._index.search(coordinates(X, self._projection), wanted)
+        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
+        return redo(found, ~np.isfinite(found[0][:, -1]), self._flat.nearest, X, own)
 
     @cached_property
     def _flat(self) -> FlatSearch:
@@ -289,16 +326,15 @@ def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:
     clustering = faiss.Kmeans(
         Q.shape[1], m, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(Q)
     )
-    clustering.train(Q)
-    return faiss.knn(Q, clustering.centroids, 1)[1][:, 0]
+    with one_thread():
+        clustering.train(Q)
+        return faiss.knn(Q, clustering.centroids, 1)[1][:, 0]
 
 
 def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> Search:
     """The fastest exact search of n_rows among the points P; a projection helps where rows are wide."""
     m, d = P.shape
-    if sp.issparse(P):
-        return SparseSearch(P)
-    if n_rows * m <= FLOAT64_PAIRS:
+    if sp.issparse(P) or n_rows * m <= FLOAT64_PAIRS:
         return Float64Search(P)
     if projection is not None and d >= 2 * projection.axes.shape[1] and m >= REDUCED_POINTS:
         return ReducedSearch(P, projection)

@@ -1,13 +1,20 @@
-"""Threads: one is faster than two where the work is small.
+"""Threads: many blocks of rows at once, each on one thread.
 
-faiss and the linear algebra behind NumPy each keep threads of their own, which wait for work by spinning. A small
-factorisation between two searches then waits for a core more than it computes.
+NumPy, SciPy and faiss each keep threads of their own, which wait for work by spinning, and which round a product
+otherwise than one thread does. So linear algebra runs on one thread here, and the blocks of rows run side by side:
+nothing waits, and the answer of a block is the same on any number of threads.
 """
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Block = TypeVar("Block")
+Answer = TypeVar("Answer")
 
 
 @cache
@@ -16,5 +23,21 @@ def _controller() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Linear algebra on one thread inside the block."""
-    return _controller().limit(limits=1, user_api="blas")
+    """Linear algebra and faiss on one thread inside the block."""
+    return _controller().limit(limits=1)
+
+
+def n_threads() -> int:
+    """As many as linear algebra may use, by the machine, the environment or threadpoolctl."""
+    return max((library.num_threads for library in _controller().lib_controllers), default=1)
+
+
+def in_parallel(work: Callable[[Block], Answer], blocks: Iterable[Block]) -> list[Answer]:
+    """work(block) of every block, in their order; blocks run side by side, each on one thread."""
+    blocks, threads = list(blocks), n_threads()
+    with one_thread():
+        if min(len(blocks), threads) < 2:
+            return [work(block) for block in blocks]
+        # OpenMP counts threads for each thread that starts some, so every worker says so for itself.
+        with ThreadPoolExecutor(min(len(blocks), threads), initializer=lambda: one_thread()) as pool:
+            return list(pool.map(work, blocks))
