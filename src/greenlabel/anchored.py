@@ -313,8 +313,10 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def _all_rows(self) -> Scores:
         """The scores of the rows of the fit."""
-        labels, own = self._labels, 1 / self._operator.theta
-        return replace(self._new_rows_only(), labelled=labels.rows, codes=labels.codes, own=own)
+        labels, scores = self._labels, self._new_rows_only()
+        reached = scores.reached_anchors | (self._anchor_component < 0)  # an anchor that no row uses leads none astray
+        own = 1 / self._operator.theta
+        return replace(scores, reached_anchors=reached, labelled=labels.rows, codes=labels.codes, own=own)
 
     def _no_scores(self) -> Floats:
         return np.empty((0, len(self.classes_)))

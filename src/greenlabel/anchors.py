@@ -41,8 +41,10 @@ def mixing_weights(dist2: Floats) -> Floats:
     """
     gap = dist2[:, -1:] - dist2[:, :-1]
     total = gap.sum(axis=1, keepdims=True)
-    k = gap.shape[1]
-    return np.divide(gap, total, out=np.full_like(gap, 1 / k), where=total > 0)
+    if (total == 0).any():
+        return np.divide(gap, total, out=np.full_like(gap, 1 / gap.shape[1]), where=total > 0)
+    gap /= total
+    return gap
 
 
 def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from greenlabel.labels import Verdict
 from greenlabel.mixing import Near
 from greenlabel.neighbors import row_blocks
+from greenlabel.threads import in_parallel
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -49,7 +50,7 @@ class Scores:
         return F
 
     def reached(self, near: Near) -> Bools:
-        """Whether any of a row's anchors is tied to a label. All anchors of a row that was in the fit are, or none."""
+        """Whether any of a row's anchors is tied to a label."""
         if self.reached_anchors.all():
             return np.ones(len(near), bool)
         return near.matrix(len(self.C)) @ self.reached_anchors > 0
@@ -57,7 +58,7 @@ class Scores:
 
 def in_parts(answer: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
     """answer(rows, near) for a few rows at a time, so that a step needs no memory for the scores of a whole block."""
-    parts = [answer(rows[part], near.pick(part)) for part in row_blocks(len(near), c)]
+    parts = in_parallel(lambda part: answer(rows[part], near.pick(part)), row_blocks(len(near), c))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -70,7 +70,7 @@ class CheckFeatures:
     """A step over blocks: finite numbers in ``width`` columns, in the unit of the fit. Anything else is refused."""
 
     width: int
-    unit: float = 1.0
+    unit: float | None = None  # as they are, while it is not known
 
     def __call__(self, rows: Sequence[int], X: Any) -> Any:
         X = as_numbers(X)
@@ -80,7 +80,8 @@ class CheckFeatures:
                 f"the block of rows {rows[0]} to {rows[-1]} has {columns}, the others {self.width} columns; "
                 "give the same columns in every block."
             )
-        return in_units(X, self.unit, check_finite(X, FILL, rows))
+        reach = check_finite(X, FILL, rows)
+        return X if self.unit is None else in_units(X, self.unit, reach)
 
 
 def as_numbers(X: Any) -> Any:
