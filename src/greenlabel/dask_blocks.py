@@ -10,10 +10,14 @@ the workers, and only sums and answers come back. A task can be done again at an
 and no more: steps are part of the graph, never data that somebody has to hold.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +33,7 @@ try:
     import dask.array as da
     from dask.delayed import Delayed, delayed
     from distributed import Client, LocalCluster, default_client
+    from distributed.comm import connect as comm_connect
 except ImportError as error:
     raise MissingLibraryError("this runs on Dask, which is not installed; pip install 'greenlabel[dask]'.") from error
 
@@ -63,11 +68,13 @@ class DaskBlocks(Blocks):
 
     def keep(self) -> Blocks:
         """On the workers; what is lost with one of them is computed again."""
-        kept = dask.persist(*self._tasks(self._steps))
+        kept = submit(dask.persist, *self._tasks(self._steps))
         return DaskBlocks(list(kept), np.diff(self.starts).tolist())
 
     def map(self, step: Step) -> Iterator[Any]:
-        yield from in_order(self._tasks((*self._steps, step)))
+        steps = (*self._steps, step)
+        held = submit(dask.persist, shared(steps))[0]  # sent once, not with every block; lost if it were not held
+        yield from in_order(self._tasks(steps, held))
         self.finish()
 
     def sum(self, step: Step) -> Any:
@@ -75,7 +82,7 @@ class DaskBlocks(Blocks):
         while len(parts) > 1:
             groups = in_groups(parts, ADDED_AT_ONCE)
             parts = [delayed(add_up)(group, dask_key_name=(name, len(parts), i)) for i, group in enumerate(groups)]
-        (total,) = dask.compute(parts[0])
+        (total,) = submit(dask.compute, parts[0])
         self.finish()
         return total
 
@@ -87,21 +94,21 @@ class DaskBlocks(Blocks):
             delayed(take_some)(self._parts[i], numbers, numbers - self.starts[i], steps, dask_key_name=(name, i))
             for i, numbers in places
         ]
-        return list(zip([numbers for _, numbers in places], dask.compute(*tasks), strict=True))
+        return list(zip([numbers for _, numbers in places], submit(dask.compute, *tasks), strict=True))
 
     def collect(self, step: Step, like: NDArray[Any]) -> Any:
         """A Dask array, not yet computed."""
-        tasks, sizes = self._tasks((*self._steps, step), lazy=True), np.diff(self.starts).tolist()
+        tasks, sizes = self._tasks((*self._steps, step)), np.diff(self.starts).tolist()
         parts = [
             da.from_delayed(task, (size, *like.shape[1:]), like.dtype) for task, size in zip(tasks, sizes, strict=True)
         ]
         return da.concatenate(parts)
 
-    def _tasks(self, steps: tuple[Step, ...], lazy: bool = False) -> list[Delayed]:
+    def _tasks(self, steps: tuple[Step, ...], as_task: Delayed | None = None) -> list[Delayed]:
         """One task for each block, which does all the steps."""
         if not steps:
             return self._parts
-        name, all_steps = f"{readable(steps[-1])}-{uuid4().hex}", shared(steps, lazy)
+        name, all_steps = f"{readable(steps[-1])}-{uuid4().hex}", shared(steps) if as_task is None else as_task
         return [
             delayed(do_steps)(part, self.rows(i), all_steps, dask_key_name=(name, i))
             for i, part in enumerate(self._parts)
@@ -116,26 +123,35 @@ def readable(step: Any) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).strip("-_")
 
 
-def shared(steps: tuple[Step, ...], lazy: bool = False) -> Delayed:
-    """Steps as a task of their own, so that they are sent to the scheduler once, not with every block."""
-    task = delayed(partial(given, steps))(dask_key_name=f"steps-{uuid4().hex}")
-    if lazy:
-        return task
+def shared(steps: tuple[Step, ...]) -> Delayed:
+    """Steps as a task of their own, so that a graph holds them once, not with every block."""
+    return delayed(partial(given, Steps(steps)))(dask_key_name=f"steps-{uuid4().hex}")
+
+
+def submit(verb: Any, *tasks: Delayed) -> Any:
+    """dask.compute or dask.persist. Steps hold the anchors, so a graph of some megabytes is meant."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
-        return dask.persist(task)[0]
+        return verb(*tasks)
 
 
-def do_steps(block: Any, rows: range, steps: tuple[Step, ...]) -> Any:
-    for step in steps:
-        block = apply_step(step, rows, partial(given, block))
-    return block
+@dataclass(frozen=True)
+class Steps:
+    """Several steps as one. Not a bare tuple: Dask would call its first element."""
+
+    steps: tuple[Step, ...]
+
+    def __call__(self, rows: Any, block: Any) -> Any:
+        for step in self.steps:
+            block = apply_step(step, rows, partial(given, block))
+        return block
 
 
-def take_some(block: Any, numbers: Ints, places: Ints, steps: tuple[Step, ...]) -> Any:
-    block = pick(block, places)
-    for step in steps:
-        block = step(numbers, block)
-    return block
+def do_steps(block: Any, rows: range, steps: Steps) -> Any:
+    return steps(rows, block)
+
+
+def take_some(block: Any, numbers: Ints, places: Ints, steps: Steps) -> Any:
+    return steps(numbers, pick(block, places))
 
 
 def in_groups(tasks: list[Delayed], size: int) -> list[list[Delayed]]:
@@ -173,14 +189,32 @@ def current_client() -> Client | None:
 def connect(address: str, patience: float = PATIENCE) -> Client:
     """A client of the scheduler at an address such as tcp://host:8786; "local" starts a cluster on this machine."""
     if address == "local":
-        return Client(LocalCluster(threads_per_worker=1, dashboard_address=None))
-    try:
-        return Client(address, timeout=patience)
-    except (OSError, ValueError) as error:
+        return Client(LocalCluster(threads_per_worker=1, dashboard_address=":0"))
+    if not answers(address, patience):
         raise ClusterError(
             f"no Dask scheduler answers at {address} within {patience:g} seconds; check the address, and start one "
             "with `dask scheduler`."
-        ) from error
+        )
+    return Client(address, timeout=patience)
+
+
+def answers(address: str, patience: float) -> bool:
+    """Whether anybody there speaks as Dask does. A client by itself would wait for ever for one that says nothing."""
+    heard: list[bool] = []
+
+    async def ask() -> None:
+        comm = await comm_connect(address, timeout=patience)
+        heard.append(True)
+        await comm.close()
+
+    def ask_or_fail() -> None:
+        with suppress(OSError, ValueError):
+            asyncio.run(ask())
+
+    asking = Thread(target=ask_or_fail, daemon=True)
+    asking.start()
+    asking.join(patience)
+    return bool(heard)
 
 
 def from_dask(X: Any) -> Blocks:
