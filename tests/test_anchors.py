@@ -7,6 +7,7 @@ import reference
 from greenlabel.anchors import (
     ANCHORS,
     ROWS_PER_ANCHOR,
+    anchor_rows,
     bkhk_groups,
     group_means,
     halve,
@@ -15,6 +16,10 @@ from greenlabel.anchors import (
 )
 from greenlabel.neighbors import exact_search
 from greenlabel.projection import principal_axes
+
+
+def find(how, X, m, axes, rng):
+    return ANCHORS[how](X, anchor_rows(how, X.shape[0], m, rng), m, axes, rng)
 
 
 def test_mixing_weights_are_those_of_the_equation(rng):
@@ -63,7 +68,7 @@ def test_bkhk_finds_groups_that_are_there(rng):
 def test_anchors_are_the_same_under_the_same_seed(rng, how):
     X = rng.normal(size=(500, 40)).astype(np.float32)
     axes = principal_axes(X, 32)
-    first, second = (ANCHORS[how](X, 24, axes, np.random.default_rng(7)) for _ in range(2))
+    first, second = (find(how, X, 24, axes, np.random.default_rng(7)) for _ in range(2))
     assert first.shape == (24, 40)
     assert_array_equal(first, second)
 
@@ -73,26 +78,26 @@ def test_anchors_stand_closer_to_the_rows_than_rows_drawn_at_random(clouds, how)
     X, _ = clouds
     error = {}
     for name in (how, "random"):
-        P = ANCHORS[name](X, 16, None, np.random.default_rng(0))
+        P = find(name, X, 16, None, np.random.default_rng(0))
         error[name] = reference.squared_distances(X, P).min(axis=1).mean()
     assert error[how] < 0.8 * error["random"]
 
 
 def test_as_many_anchors_as_rows_are_the_rows(rng):
     X = rng.normal(size=(37, 4))
-    P = ANCHORS["bkhk"](X, 37, None, rng)
+    P = find("bkhk", X, 37, None, rng)
     assert_allclose(np.sort(P, axis=0), np.sort(X, axis=0))
 
 
 def test_sparse_rows_have_the_anchors_of_dense_ones(rng):
     X = sp.random_array((300, 20), density=0.2, rng=rng, format="csr")
-    sparse, dense = (ANCHORS["bkhk"](A, 10, None, np.random.default_rng(0)) for A in (X, X.toarray()))
+    sparse, dense = (find("bkhk", A, 10, None, np.random.default_rng(0)) for A in (X, X.toarray()))
     assert_allclose(sparse.toarray(), dense, atol=1e-12)
 
 
 def test_wide_sparse_rows_have_anchors(rng):
     X = sp.random_array((300, 500), density=0.02, rng=rng, format="csr")
-    assert ANCHORS["bkhk"](X, 10, None, rng).shape == (10, 500)
+    assert find("bkhk", X, 10, None, rng).shape == (10, 500)
 
 
 def test_group_means_are_means_and_an_empty_group_takes_a_row(rng):
@@ -112,5 +117,5 @@ def test_many_rows_are_sampled(rng):
             asked.append(rows)
             return np.asarray(super().__getitem__(rows))
 
-    ANCHORS["bkhk"](X.view(Watched), 2, None, rng)
+    find("bkhk", X.view(Watched), 2, None, rng)
     assert max(len(np.atleast_1d(rows)) for rows in asked if isinstance(rows, np.ndarray)) == 2 * ROWS_PER_ANCHOR

@@ -253,8 +253,8 @@ def test_relabel_touches_no_feature(variant, monkeypatch, blobs, few):
 
     for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.neighbors.Search.{name}", fail)
-    for name in ("graph_search", "exact_search", "knn_graph", "make_graph", "mixing_matrix"):
-        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
+    for name in ("estimators.graph_search", "estimators.knn_graph", "estimators.make_graph", "anchored.exact_search"):
+        monkeypatch.setattr(f"greenlabel.{name}", fail)
     monkeypatch.setattr(type(model), "_build", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     monkeypatch.setattr("scipy.linalg.eigh", fail)

@@ -1,4 +1,4 @@
-"""The import direction that CONTRIBUTING.md promises, read from its own drawings: greenlabel, and each package in it."""
+"""The import direction that CONTRIBUTING.md promises, read from its own drawings: of greenlabel and its packages."""
 
 import ast
 import re

@@ -6,9 +6,9 @@ Graph-based semi-supervised learning with the improved Green-function method, F 
 from importlib import import_module
 from typing import Any
 
+from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.errors import GreenlabelError
 from greenlabel.estimators import (
-    AnchoredGreenClassifier,
     ConsistencyClassifier,
     GreenClassifier,
     HarmonicClassifier,

@@ -41,8 +41,10 @@ def mixing_weights(dist2: Floats) -> Floats:
     """
     gap = dist2[:, -1:] - dist2[:, :-1]
     total = gap.sum(axis=1, keepdims=True)
-    k = gap.shape[1]
-    return np.divide(gap, total, out=np.full_like(gap, 1 / k), where=total > 0)
+    if (total == 0).any():
+        return np.divide(gap, total, out=np.full_like(gap, 1 / gap.shape[1]), where=total > 0)
+    gap /= total
+    return gap
 
 
 def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:
@@ -157,26 +159,30 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     return working((total / counts[:, None]).astype(working(X[:1]).dtype))
 
 
-def bkhk(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of groups of equal size."""
-    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
     Q = split_coordinates(X, rows, projection, rng)
     with one_thread():  # two threads would round otherwise, and a row near the cut change sides
         group = bkhk_groups(Q, m, rng)
     return group_means(X, rows, group, m)
 
 
-def kmeans(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of the groups of plain k-means."""
-    rows = sample_rows(X.shape[0], ROWS_PER_ANCHOR * m, rng)
     Q = split_coordinates(X, rows, projection, rng)
     return group_means(X, rows, kmeans_groups(Q, m, int(rng.integers(2**31))), m)
 
 
-def drawn(X: Any, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+def drawn(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): rows drawn at random."""
-    return working(X[sample_rows(X.shape[0], m, rng)])
+    return working(X[rows])
 
 
 # Each from a sample of the rows where there are more than the anchors need.
 ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk, "kmeans": kmeans, "random": drawn}
+PER_ANCHOR = {"bkhk": ROWS_PER_ANCHOR, "kmeans": ROWS_PER_ANCHOR, "random": 1}
+
+
+def anchor_rows(name: str, n: int, m: int, rng: np.random.Generator) -> Ints:
+    """The rows from which m anchors are found, ascending."""
+    return sample_rows(n, PER_ANCHOR[name] * m, rng)

@@ -14,21 +14,20 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from greenlabel.blocks import Blocks
 from greenlabel.errors import DataError, DataTypeError, LabelError
-from greenlabel.graph import reached_components
-from greenlabel.labels import Labels, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
+from greenlabel.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
+from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
 ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
 LEAST_HELD_OUT, HELD_OUT_WORK = 200, 20_000_000  # labels that may be held out, and rows of data times those
 
@@ -38,9 +37,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     A subclass defines
         _check_parameters()  raises ParameterError
-        _build(X)            whatever does not depend on the labels; sets n_components_ and _component
+        _build(X)            whatever does not depend on the labels; sets n_components_
         _spread()            the scores from self._labels
-        _scores(rows)        F of these rows of the training data
+        _label_components()  the component of each labelled row
+        _reached()           which rows a label reaches
+        _all_scores()        F of the rows of the fit
         _extend(X)           F of new rows, and which of them a label reaches
         _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
     """
@@ -57,16 +58,24 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """
         with self._or_as_before():
             self._check_parameters()
-            X = check_features(self, X, reset=True)
-            labels = read_labels(y, X.shape[0], type(self).__name__)
+            X, n, y = self._open(X, y, reset=True)
+            labels = read_labels(y, n, type(self).__name__)
             self._build(X)
             return self._take(labels)
 
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graph: nothing that depends on the features alone is computed again."""
-        check_is_fitted(self)
+        self._check_fitted()
         with self._or_as_before():
             return self._take(read_labels(y, self._labels.n, type(self).__name__))
+
+    def _open(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, int, Any]:
+        """Features as _build takes them, the number of rows, and labels as they came."""
+        X = check_features(self, X, reset=reset)
+        return X, X.shape[0], y
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
 
     @contextmanager
     def _or_as_before(self) -> Iterator[None]:
@@ -81,45 +90,51 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _take(self, labels: Labels) -> Self:
         self._labels = labels
         self.classes_ = labels.classes
-        self.reached_ = reached_components(self._component, self.n_components_, labels.rows)[self._component]
-        self._spread()
         self._kept: dict[str, Any] = {}
+        self._spread()
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_kept")
 
     @property
+    def reached_(self) -> Bools:
+        """False where a row's component holds no label (n,)."""
+        self._check_fitted()
+        return self._keep("reached", self._reached)
+
+    @property
     def scores_(self) -> Floats:
         """F = G Y (n, c), labelled rows included and not clamped."""
-        check_is_fitted(self)
-        return self._keep("scores", lambda: self._scores(slice(None)))
+        self._check_fitted()
+        return self._keep("scores", self._all_scores)
 
     @property
     def label_distributions_(self) -> Floats:
         """Probabilities of the classes for each row (n, c)."""
-        check_is_fitted(self)
-        return self._keep("distributions", lambda: self._probabilities(self.scores_, self.reached_))
+        self._check_fitted()
+        return self._keep("distributions", self._distribute)
 
     @property
     def transduction_(self) -> NDArray[Any]:
         """The class of each row (n,). Rows keep the class their score says, labelled ones too."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._keep("transduction", self._transduce)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each new row."""
         F, is_reached = self._new_rows(X)
-        return self._decide(F, is_reached)
+        return self._verdict().decide(F, is_reached)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class for each new row."""
-        return self._probabilities(*self._new_rows(X))
+        F, is_reached = self._new_rows(X)
+        return self._calibrated().probabilities(F, is_reached)
 
     def answer_new_rows(self, X: Any) -> tuple[Floats, Bools]:
         """``predict_proba``, and which of the rows a label reaches."""
         F, is_reached = self._new_rows(X)
-        return self._probabilities(F, is_reached), is_reached
+        return self._calibrated().probabilities(F, is_reached), is_reached
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
@@ -148,30 +163,29 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._kept[name]
 
     def _new_rows(self, X: Any) -> tuple[Floats, Bools]:
-        check_is_fitted(self)
+        self._check_fitted()
         return self._extend(check_features(self, X, reset=False))
 
     def _transduce(self) -> NDArray[Any]:
-        n, c = self._labels.n, len(self.classes_)
-        parts = [self._decide(self._scores(rows), self.reached_[rows]) for rows in row_blocks(n, c)]
+        n, c, verdict = self._labels.n, len(self.classes_), self._verdict()
+        parts = [verdict.decide(self.scores_[rows], self.reached_[rows]) for rows in row_blocks(n, c)]
         return np.concatenate(parts)
 
-    def _decide(self, F: Floats, is_reached: Bools) -> NDArray[Any]:
-        best = F.argmax(axis=1)
-        best[~is_reached] = self._labels.counts.argmax()
-        return self.classes_[best]
+    def _distribute(self) -> Floats:
+        return self._calibrated().probabilities(self.scores_, self.reached_)
 
-    def _probabilities(self, F: Floats, is_reached: Bools) -> Floats:
-        p = probabilities(F, self._keep("temperature", self._calibrate))
-        p[~is_reached] = self._labels.shares
-        return p
+    def _verdict(self) -> Verdict:
+        return Verdict(self.classes_, self._labels.shares)
+
+    def _calibrated(self) -> Verdict:
+        return replace(self._verdict(), temperature=self._keep("temperature", self._calibrate))
 
     def _calibrate(self) -> float:
         return calibrate(self._labels, self._joined(), lambda places: self._held_out(places, ROUGH))
 
     def _joined(self) -> Bools:
         """Labelled rows that another label reaches."""
-        of_label = self._component[self._labels.rows]
+        of_label = self._label_components()
         return np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
 
     def held_out(self, most: int) -> tuple[Ints, Ints, Floats]:
@@ -189,7 +203,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def for_new_rows(self) -> Self:
         """A copy with what answers for new rows need, without what the fit needed beside that."""
-        check_is_fitted(self)
+        self._check_fitted()
         slim = copy.copy(self)
         slim._labels = replace(self._labels)  # without its matrix of n rows
         slim._kept = {"temperature": self._keep("temperature", self._calibrate)}
@@ -212,7 +226,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _spread(self) -> None:
         raise NotImplementedError
 
-    def _scores(self, rows: slice) -> Floats:
+    def _label_components(self) -> Ints:
+        raise NotImplementedError
+
+    def _reached(self) -> Bools:
+        raise NotImplementedError
+
+    def _all_scores(self) -> Floats:
         raise NotImplementedError
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
@@ -231,20 +251,43 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         raise DataTypeError(_with_advice(str(error))) from error
     except ValueError as error:
         raise DataError(_with_advice(str(error))) from error
-    if X.dtype.kind not in "fiub":
-        raise DataError(
-            f"X holds values of type {X.dtype}; convert them to numbers: encode text "
-            "(sklearn.preprocessing.OneHotEncoder), count the days since a date."
-        )
+    check_numeric(X.dtype)
     if reset:
         estimator._is_graph = getattr(estimator, "graph", "knn") == "precomputed"
     if estimator._is_graph:
         check_finite(X, "give 0 where two rows have nothing in common")
         return X
-    reach = check_finite(X, "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns")
+    reach = check_finite(X, FILL)
     if reset:
         estimator._unit = unit_of(reach)
     return in_units(X, estimator._unit, reach)
+
+
+def check_stream(estimator: Any, source: Blocks, *, reset: bool) -> Blocks:
+    """Rows that are not in memory: their number and columns now, each block when it is read.
+
+    With ``reset`` the blocks are left as they are: their unit is known only when a sample has been seen.
+    """
+    if source.n < (2 if reset else 1):
+        raise DataError(f"Found {source.n} rows, a minimum of {2 if reset else 1} is required; give more data.")
+    ((_, first),) = source.take(np.array([0]))
+    first = as_numbers(first)
+    if first.ndim != 2:
+        raise DataError(f"rows have {first.ndim - 1} dimensions; give one row of numbers for each item.")
+    d, names = first.shape[1], source.names
+    if reset:
+        estimator.n_features_in_, estimator._unit, estimator._is_graph = d, None, False
+        estimator.__dict__.pop("feature_names_in_", None)
+        if names is not None and len(names) == d:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return source
+    if d != estimator.n_features_in_:
+        name, advice = type(estimator).__name__, ADVICE["features as input"]
+        raise DataError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_}; {advice}.")
+    known = getattr(estimator, "feature_names_in_", names)
+    if names is not None and known is not None and len(names) == d and list(names) != list(known):
+        raise DataError(f"the feature names of X are not those of the fit; {ADVICE['feature names']}.")
+    return source.through(CheckFeatures(d, estimator._unit))
 
 
 ADVICE = {  # a part of scikit-learn's message: what to do
@@ -265,36 +308,3 @@ def _with_advice(message: str) -> str:
     message = " ".join(message.replace("strings.Convert", "strings. Convert").split()).rstrip(". ")
     advice = next((what for part, what in ADVICE.items() if part in message), "give one row of numbers for each item")
     return f"{message}; {advice}."
-
-
-def check_finite(X: Any, remedy: str) -> float:
-    """The largest size of a feature; an error names the first one that is not a number."""
-    values = X.data if sp.issparse(X) else X
-    reach = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    if np.isfinite(reach):
-        return reach
-    bad = ~np.isfinite(values)
-    place = np.argwhere(bad)[0]
-    row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
-    kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
-    count = f"{bad.sum():,} value{'s' if bad.sum() > 1 else ''} of NaN or infinity in all"
-    raise DataError(f"X holds {kind} at row {row}, column {column} ({count}); {remedy}.")
-
-
-def unit_of(reach: float) -> float:
-    """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1.
-
-    No answer depends on the unit of the features, so a strange one is taken out, to the last bit.
-    """
-    return 1.0 if reach == 0 or SMALL <= reach <= LARGE else float(np.exp2(np.round(np.log2(reach))))
-
-
-def in_units(X: Any, unit: float, reach: float) -> Any:
-    """X / unit. Of new rows farther away than the others can see, only the direction counts."""
-    if unit != 1:
-        X = X / unit
-    if reach / unit > FAR:
-        X = X.astype(np.float64)  # a copy
-        values = X.data if sp.issparse(X) else X
-        np.clip(values, -FAR, FAR, out=values)
-    return X

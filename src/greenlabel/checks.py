@@ -3,6 +3,7 @@
 A parameter is checked where it is used for the first time in ``fit``, never in ``__init__`` (scikit-learn's rule).
 """
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -58,3 +59,19 @@ def check_seed(random_state: Any) -> np.random.Generator:
         raise ParameterError(
             f"random_state={random_state!r} seeds nothing; give an integer of at least 0, a RandomState, or None."
         ) from error
+
+
+def check_mu(mu: Any) -> None:
+    if not (isinstance(mu, str) and mu == "auto"):
+        check_real("mu", mu, 0, offer=", or 'auto'")
+
+
+def choose_mu(mu: Any, shift: float, n: int) -> float:
+    """The absolute mu; "auto" is the one with n mu = shift. A graph without any edge has no scale: any mu will do."""
+    return (shift or 1.0) / n if mu == "auto" else float(mu)
+
+
+def cut_neighbors(k: int, most: int, of: str) -> int:
+    if k > most:
+        warnings.warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.", UserWarning, stacklevel=4)
+    return min(k, most)

@@ -8,8 +8,9 @@
     ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
     ├── TableError         a table or file that cannot be read, written or understood
     │   └── ModelFileError a saved model that is torn, too new, or none of ours
-    ├── MissingLibraryError  a library of an extra is not installed (an ImportError too)
-    └── MemoryLimitError   a dense method asked for more memory than the machine has free
+    ├── MemoryLimitError   a dense method asked for more memory than the machine has free
+    ├── ClusterError       a Dask scheduler that does not answer
+    └── MissingLibraryError  a library of an extra is not installed (an ImportError too)
 
 Every message says what came, what was needed and what to do.
 """
@@ -51,5 +52,9 @@ class ModelFileError(TableError):
     """A saved model that is torn, too new, or none of ours."""
 
 
+class ClusterError(GreenlabelError):
+    """A Dask scheduler that does not answer."""
+
+
 class MissingLibraryError(GreenlabelError, ImportError):
-    """A library that this part of greenlabel needs is not installed."""
+    """A library that greenlabel needs for this one thing is not installed."""

@@ -1,21 +1,16 @@
-"""The four estimators: shells without arithmetic around graph, anchors, operators and labels."""
+"""Estimators on a k-NN graph: shells without arithmetic around graph, operators and labels."""
 
-import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
-from greenlabel.anchors import ANCHORS, SPLIT_AXES, given_anchors, mixing_matrix
 from greenlabel.base import Bools, Floats, GraphClassifier, Ints
-from greenlabel.checks import check_choice, check_integer, check_real, check_seed
+from greenlabel.checks import check_choice, check_integer, check_mu, check_real, check_seed, choose_mu, cut_neighbors
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
 from greenlabel.errors import ParameterError
 from greenlabel.graph import (
     WEIGHTS,
     Graph,
-    anchor_components,
     check_similarity,
     check_ties,
     gaussian_width,
@@ -29,21 +24,16 @@ from greenlabel.green import (
     DIRECT_ROWS,
     SOLVERS,
     TOLERANCE,
-    AnchoredGreen,
     GreenOperator,
     column_means,
     score_of_new_rows,
     scores_without_own_label,
 )
-from greenlabel.neighbors import exact_search, graph_search, working
-from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
+from greenlabel.neighbors import graph_search, working
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
 GRAPHS = ("knn", "precomputed")
-KNN_SHIFT, ANCHORED_SHIFT = 0.01, 0.03  # mu="auto": n mu is this part of the mean degree
-SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
-AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
-LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
+KNN_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree
 
 
 class _KnnClassifier(GraphClassifier):
@@ -72,7 +62,7 @@ class _KnnClassifier(GraphClassifier):
         if self.graph == "precomputed":
             self._search, graph = None, make_graph(check_similarity(X))
         else:
-            self._k = _cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
+            self._k = cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
             X = working(X)
             self._search = graph_search(X, check_seed(self.random_state))
             self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
@@ -81,8 +71,19 @@ class _KnnClassifier(GraphClassifier):
         self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
 
-    def _scores(self, rows: slice) -> Floats:
-        return self._F[rows]
+    def _all_scores(self) -> Floats:
+        return self._F
+
+    def _label_components(self) -> Ints:
+        return self._component[self._labels.rows]
+
+    def _reached(self) -> Bools:
+        return reached_components(self._component, self.n_components_, self._labels.rows)[self._component]
+
+    def for_new_rows(self) -> Self:
+        slim = super().for_new_rows()
+        slim._kept["reached"] = self.reached_  # new rows go by those neighbours that a label reaches
+        return slim
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
         if self._search is None:
@@ -168,11 +169,11 @@ class GreenClassifier(_LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_mu(self.mu)
+        check_mu(self.mu)
         check_choice("solver", self.solver, ["auto", *SOLVERS])
 
     def _prepare(self, graph: Graph) -> None:
-        self.mu_ = _choose_mu(self.mu, KNN_SHIFT * graph.mean_degree, graph.n)
+        self.mu_ = choose_mu(self.mu, KNN_SHIFT * graph.mean_degree, graph.n)
         solver = self.solver
         if solver == "auto":
             solver = "direct" if graph.n <= DIRECT_ROWS else "cg"
@@ -250,110 +251,6 @@ class HarmonicClassifier(_KnnClassifier):
         return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
 
 
-class AnchoredGreenClassifier(GraphClassifier):
-    """The improved Green function on an anchored graph, for many rows: similarity only through a few anchors.
-
-    Parameters
-    ----------
-    n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most.
-    n_neighbors : int, default 5
-        Anchors that each row is a mix of; fewer than there are anchors.
-    mu : float or "auto", default "auto"
-        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here.
-    anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
-        How anchors are found; "bkhk" is balanced k-means applied hierarchically. An array gives them.
-    random_state : int, RandomState or None
-        Seeds the choice of anchors.
-
-    Attributes
-    ----------
-    classes_, scores_, label_distributions_, transduction_, mu_, n_components_, reached_, n_features_in_
-        As in GreenClassifier.
-    anchors_ : (m, d) the anchors
-    """
-
-    _only_for_fit = (*GraphClassifier._only_for_fit, "reached_")
-
-    def __init__(
-        self,
-        n_anchors: int | str = "auto",
-        n_neighbors: int = 5,
-        *,
-        mu: float | str = "auto",
-        anchors: Any = "bkhk",
-        random_state: Any = None,
-    ):
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.mu = mu
-        self.anchors = anchors
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        check_integer("n_neighbors", self.n_neighbors, 1)
-        _check_mu(self.mu)
-        if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
-            check_integer("n_anchors", self.n_anchors, 1, offer=", or 'auto'")
-        check_seed(self.random_state)
-        if isinstance(self.anchors, str):
-            check_choice("anchors", self.anchors, ANCHORS)
-
-    def _build(self, X: Any) -> None:
-        n, d = X.shape
-        rng = check_seed(self.random_state)
-        given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, d) / self._unit
-        m, self._k = self._sizes(n, given)
-        projection = None
-        if not sp.issparse(X) and d > SPLIT_AXES:
-            projection = principal_axes(working(X[sample_rows(n, SAMPLE_ROWS, rng)]), min(d, SEARCH_AXES))
-        P: Any = ANCHORS[self.anchors](X, m, projection, rng) if given is None else given
-        self._search = exact_search(sp.csr_array(P) if sp.issparse(X) else P, n, projection)
-        self.anchors_ = (P.toarray() if sp.issparse(P) else P) * self._unit
-        Z = mixing_matrix(X, self._search, self._k)
-        gram = sp.csr_array(Z.T @ Z)
-        self._anchor_component, self.n_components_ = anchor_components(gram)
-        self._component = self._anchor_component[Z.indices[:: self._k]]  # of the nearest anchor, whose weight is not 0
-        self.mu_ = _choose_mu(self.mu, ANCHORED_SHIFT, n)
-        self._operator = AnchoredGreen(Z, gram, n * self.mu_, self.n_components_)
-
-    def _sizes(self, n: int, given: Floats | None) -> tuple[int, int]:
-        """Number of anchors and of neighbours for n rows."""
-        k = self.n_neighbors
-        if given is not None:
-            m = len(given)
-            remedy = "give more anchors or lower n_neighbors"
-        elif self.n_anchors == "auto":
-            m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
-            m = max(m, min(k + 1, n))
-            return m, _cut_neighbors(k, m - 1, "anchors")
-        else:
-            m = int(self.n_anchors)
-            if m > n:
-                raise ParameterError(f"n_anchors={m} needs at least {m} rows, got {n}; lower n_anchors or add rows.")
-            remedy = "raise n_anchors or lower n_neighbors"
-        if m <= k:
-            raise ParameterError(f"n_neighbors={k} needs at least {k + 1} anchors, got {m}; {remedy}.")
-        return m, k
-
-    def _spread(self) -> None:
-        self._coefficients = self._operator.coefficients(self._labels.Y)
-        holds_label = reached_components(self._component, self.n_components_, self._labels.rows)
-        self._reached_anchors = holds_label[self._anchor_component]
-
-    def _scores(self, rows: slice) -> Floats:
-        return self._operator.scores(self._labels.Y, self._coefficients, rows)
-
-    def _extend(self, X: Any) -> tuple[Floats, Bools]:
-        Z = mixing_matrix(X, self._search, self._k)
-        return Z @ self._coefficients, Z @ self._reached_anchors > 0
-
-    def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        rows = self._labels.rows[places]
-        F = self._operator.scores(self._labels.Y, self._coefficients, rows)
-        return scores_without_own_label(self._operator, F, rows, self._labels.codes[places], tolerance)
-
-
 def leave_one_out(model: GraphClassifier) -> Floats:
     """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
 
@@ -365,23 +262,7 @@ def leave_one_out(model: GraphClassifier) -> Floats:
             f"leave_one_out takes a greenlabel classifier, got {type(model).__name__}; give the classifier itself "
             "(of a pipeline the last step, pipeline[-1])."
         )
-    check_is_fitted(model)
+    model._check_fitted()
     places = np.arange(len(model._labels.rows))
     parts = [places[start : start + LEFT_OUT_AT_ONCE] for start in range(0, len(places), LEFT_OUT_AT_ONCE)]
     return np.concatenate([model._held_out(part, TOLERANCE) for part in parts])
-
-
-def _check_mu(mu: Any) -> None:
-    if not (isinstance(mu, str) and mu == "auto"):
-        check_real("mu", mu, 0, offer=", or 'auto'")
-
-
-def _choose_mu(mu: Any, shift: float, n: int) -> float:
-    """The absolute mu; "auto" is the one with n mu = shift. A graph without any edge has no scale: any mu will do."""
-    return (shift or 1.0) / n if mu == "auto" else float(mu)
-
-
-def _cut_neighbors(k: int, most: int, of: str) -> int:
-    if k > most:
-        warnings.warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.", UserWarning, stacklevel=4)
-    return min(k, most)

@@ -123,8 +123,8 @@ class SparseGreen(GreenOperator):
         return F - F.mean(axis=0)
 
 
-class AnchoredGreen(GreenOperator):
-    """GF(A): the Green operator of S = B B' (Algorithm 2). All degrees are 1, and with theta = 1 + s, Woodbury gives
+class AnchorSystem:
+    """The part of GF(A) that is as large as the anchors, with no row in it. With theta = 1 + s, Woodbury gives
 
         F = (Yc + B W) / theta,     W = (theta I - B'B)^-1 B' Yc,     Yc = Y - 1 ybar'        (from Eq. F_result)
 
@@ -132,57 +132,68 @@ class AnchoredGreen(GreenOperator):
     adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
     """
 
-    def __init__(self, Z: sp.csr_array, gram: sp.csr_array, shift: float, n_components: int):
-        """``gram`` is Z'Z, which the count of components needs too."""
+    def __init__(self, gram: Floats, n: int, shift: float, n_components: int):
+        """``gram`` is Z'Z (m, m) of n rows. Rows of Z sum to 1, so rows of Z'Z sum to lambda."""
         check_invertible(n_components, shift, 1.0)
-        self.n, self.Z, self.theta = Z.shape[0], Z, 1 + shift
-        m = Z.shape[1]
+        m = len(gram)
         check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
-        mass = np.asarray(Z.sum(axis=0)).ravel()  # lambda
+        self.n, self.theta = n, 1 + shift
+        mass = gram.sum(axis=1)
         # An anchor that no row uses has no mass and no entry in Z: its scale is never seen.
         self.scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
-        M = gram.toarray()
-        M *= -np.outer(self.scale, self.scale)
-        M += np.sqrt(np.outer(mass, mass)) / self.n
+        M = -np.outer(self.scale, self.scale)
+        M *= gram
+        M += np.sqrt(np.outer(mass, mass)) / n
         M[np.diag_indices(m)] += self.theta
         self._root_mass = np.sqrt(mass)
         with one_thread():
             self._factor = factor(M, "mu")
 
-    def coefficients(self, Y: Any) -> Floats:
-        """C (m, c) with F_i = z_i' C for an unlabelled row.
+    def coefficients(self, ZY: Floats, ybar: Floats) -> Floats:
+        """C (m, c) with F_i = z_i' C for an unlabelled row, from Z'Y (m, c).
 
         F_i = (b_i' W - ybar') / theta and b_i = diag(Z'1)^-1/2 z_i; ybar goes inside because z_i sums to 1.
         """
-        Y = sp.csr_array(Y)
-        labelled, ybar = np.flatnonzero(np.diff(Y.indptr)), column_means(Y)
-        BY = self.scale[:, None] * (self.Z[labelled].T @ Y[labelled]).toarray() - np.outer(self._root_mass, ybar)
-        W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
+        BY = self.scale[:, None] * ZY - np.outer(self._root_mass, ybar)
+        with one_thread():  # two threads would round otherwise
+            W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
         return (self.scale[:, None] * W - ybar) / self.theta
 
-    def scores(self, Y: sp.csr_array, C: Floats, rows: Any) -> Floats:
-        """F of some rows, from the coefficients of Y: a label adds 1 / theta to its own row."""
-        F = row_view(self.Z, rows) @ C
-        own = row_view(Y, rows).tocoo()
-        F[own.row, own.col] += own.data / self.theta
-        return F
+    def of_labels(self, Z: sp.csr_array, codes: Ints, n_classes: int) -> Floats:
+        """C of one label on each of the rows of Z."""
+        Y = one_hot(codes, n_classes)
+        return self.coefficients((Z.T @ Y).toarray(), Y.sum(axis=0) / self.n)
+
+    def own_share(self, Z: sp.csr_array) -> Floats:
+        """G_ii of each of the rows of Z: what a label adds to its own row."""
+        C = self.of_labels(Z, np.arange(Z.shape[0]), Z.shape[0])
+        return np.asarray(Z.multiply(C.T).sum(axis=1)).ravel() + 1 / self.theta
+
+
+class AnchoredGreen(GreenOperator):
+    """GF(A): the Green operator of S = B B' (Algorithm 2). All degrees are 1; a label adds 1 / theta to its own row."""
+
+    def __init__(self, Z: sp.csr_array, gram: Any, shift: float, n_components: int):
+        """``gram`` is Z'Z, which the count of components needs too."""
+        self.n, self.Z = Z.shape[0], Z
+        self.system = AnchorSystem(dense(gram), self.n, shift, n_components)
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        return self.scores(sp.csr_array(Y), self.coefficients(Y), slice(None))
+        Y = sp.csr_array(Y)
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        C = self.system.coefficients((self.Z[labelled].T @ Y[labelled]).toarray(), column_means(Y))
+        F, own = self.Z @ C, Y.tocoo()
+        F[own.row, own.col] += own.data / self.system.theta
+        return F
 
     def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
-        C = self.coefficients(unit_columns(self.n, rows))
-        return np.asarray(self.Z[rows].multiply(C.T).sum(axis=1)).ravel() + 1 / self.theta
+        return self.system.own_share(self.Z[rows])
 
 
-def row_view(A: sp.csr_array, rows: Any) -> sp.csr_array:
-    """A[rows]; a slice of neighbouring rows shares the memory of A."""
-    if not isinstance(rows, slice):
-        return A[rows]
-    first, last, _ = rows.indices(A.shape[0])
-    start, stop = A.indptr[first], A.indptr[last]
-    parts = (A.data[start:stop], A.indices[start:stop], A.indptr[first : last + 1] - start)
-    return sp.csr_array(parts, shape=(last - first, A.shape[1]))
+def one_hot(codes: Ints, n_classes: int) -> sp.csr_array:
+    """(len(codes), n_classes): a 1 in each row, at its code."""
+    rows = np.arange(len(codes))
+    return sp.csr_array((np.ones(len(codes)), (rows, codes)), shape=(len(codes), n_classes))
 
 
 def laplacian(graph: Graph) -> sp.csr_array:

@@ -64,24 +64,48 @@ def read_labels(y: Any, n: int, reader: str) -> Labels:
     """Labels from y: -1 is unlabelled; so are NaN, None and "" . ``reader`` is named in the messages."""
     if y is None:
         raise LabelError(f"{reader} requires y to be passed, but the target y is None; mark unlabelled rows with -1.")
+    labels = read_some_labels(y, n)
+    if not len(labels.rows):
+        raise LabelError(
+            f"y holds no label at all in {n} rows; label rows of two classes at least, leave the rest at -1."
+        )
+    check_two_classes(labels)
+    return labels
+
+
+def check_two_classes(labels: Labels) -> None:
+    if len(labels.classes) < 2:
+        count = f"{len(labels.rows)} label{'s' if len(labels.rows) > 1 else ''}"
+        raise LabelError(f"y holds a single class ({labels.classes[0]!s}, {count}); label a row of another class too.")
+
+
+def read_some_labels(y: Any, n: int) -> Labels:
+    """The same where there may be few labels, or none (y is None)."""
+    if y is None:
+        return Labels(n, np.empty(0, np.int64), np.empty(0, np.intp), np.empty(0, np.intp))
     y = as_labels(y)
     if len(y) != n:
         raise LabelError(f"y has {len(y)} entries, X has {n} rows; give one label per row, -1 where it is unknown.")
     rows = np.flatnonzero(~is_unlabelled(y))
-    if not len(rows):
-        raise LabelError(
-            f"y holds no label at all in {n} rows; label rows of two classes at least, leave the rest at -1."
-        )
     classes, codes = distinct(y[rows])
     if y.dtype.kind in "UST" and {"nan", "None", "-1"} & set(map(str, classes)):
         text = "y holds 'nan', 'None' or '-1' as text, which is taken as a class; mark unknown labels with ''."
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=5)
     if y.dtype.kind == "f" and np.isnan(y).any():  # whole numbers, made floats by the gaps between them
         classes = classes.astype(np.int64)
-    if len(classes) < 2:
-        labels = f"{len(rows)} label{'s' if len(rows) > 1 else ''}"
-        raise LabelError(f"y holds a single class ({classes[0]!s}, {labels}); label a row of another class too.")
     return Labels(n, classes, rows, codes)
+
+
+def joined_labels(first: Labels, second: Labels) -> Labels:
+    """Labels of the rows of both, one after the other."""
+    given = [labels.classes for labels in (first, second) if len(labels.classes)]
+    if len({classes.dtype.kind in "OUST" for classes in given}) > 1:
+        text, number = sorted((classes[0] for classes in given), key=lambda label: not isinstance(label, str))
+        raise LabelError(f"y mixes text and numbers ({str(text)!r} and {number!s}); make them all text or all numbers.")
+    classes = np.unique(np.concatenate(given)) if given else first.classes
+    codes = [np.searchsorted(classes, labels.classes)[labels.codes] for labels in (first, second) if len(labels.rows)]
+    rows = np.concatenate([first.rows, second.rows + first.n])
+    return Labels(first.n + second.n, classes, rows, np.concatenate([np.empty(0, np.intp), *codes]))
 
 
 def as_labels(y: Any) -> NDArray[Any]:
@@ -136,6 +160,25 @@ def distinct(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
         raise LabelError("y holds infinity; give whole numbers or text as classes, -1 or NaN where they are unknown.")
     classes, codes = np.unique(given, return_inverse=True)
     return classes, codes.ravel()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """From the scores of some rows to their classes and probabilities."""
+
+    classes: NDArray[Any]  # (c,)
+    shares: Floats  # (c,) of the given labels: the answer for a row that no label reaches
+    temperature: float = 1.0
+
+    def decide(self, F: Floats, is_reached: NDArray[np.bool_]) -> NDArray[Any]:
+        best = F.argmax(axis=1)
+        best[~is_reached] = self.shares.argmax()
+        return self.classes[best]
+
+    def probabilities(self, F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
+        p = probabilities(F, self.temperature)
+        p[~is_reached] = self.shares
+        return p
 
 
 def probabilities(F: Floats, temperature: float) -> Floats:

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
 from greenlabel.checks import check_choice, check_real
 from greenlabel.errors import ParameterError, TableError
-from greenlabel.estimators import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
 from greenlabel.report import summary_text
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching

@@ -1,0 +1,91 @@
+"""Features: finite numbers, in a unit whose squares can be computed with.
+
+    X / unit        unit a power of two, 1 for all features of ordinary size
+
+No answer depends on the unit of the features, so a strange one is taken out, to the last bit.
+
+X (n, d) rows, dense or sparse
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from greenlabel.errors import DataError
+
+SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
+FILL = "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns"
+
+
+def check_numeric(dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "fiub":
+        raise DataError(
+            f"X holds values of type {dtype}; convert them to numbers: encode text "
+            "(sklearn.preprocessing.OneHotEncoder), count the days since a date."
+        )
+
+
+def check_finite(X: Any, remedy: str, rows: Sequence[int] | None = None) -> float:
+    """The largest size of a feature; an error names the first one that is not a number.
+
+    ``rows`` are the numbers of the rows of X where it is a block of a larger whole.
+    """
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind in "iub" and values.dtype.itemsize <= 2:
+        return 1.0 if values.dtype.kind == "b" else float(np.iinfo(values.dtype).max)  # no need to look
+    reach = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if np.isfinite(reach):
+        return reach
+    bad = ~np.isfinite(values)
+    place = np.argwhere(bad)[0]
+    row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
+    kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
+    whole = "all" if rows is None else "its block"
+    count = f"{bad.sum():,} value{'s' if bad.sum() > 1 else ''} of NaN or infinity in {whole}"
+    number = row if rows is None else int(rows[row])
+    raise DataError(f"X holds {kind} at row {number}, column {column} ({count}); {remedy}.")
+
+
+def unit_of(reach: float) -> float:
+    """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1."""
+    return 1.0 if reach == 0 or SMALL <= reach <= LARGE else float(np.exp2(np.round(np.log2(reach))))
+
+
+def in_units(X: Any, unit: float, reach: float) -> Any:
+    """X / unit. Of new rows farther away than the others can see, only the direction counts."""
+    if unit != 1:
+        X = X / unit
+    if reach / unit > FAR:
+        X = X.astype(np.float64)  # a copy
+        values = X.data if sp.issparse(X) else X
+        np.clip(values, -FAR, FAR, out=values)
+    return X
+
+
+@dataclass(frozen=True)
+class CheckFeatures:
+    """A step over blocks: finite numbers in ``width`` columns, in the unit of the fit. Anything else is refused."""
+
+    width: int
+    unit: float | None = None  # as they are, while it is not known
+
+    def __call__(self, rows: Sequence[int], X: Any) -> Any:
+        X = as_numbers(X)
+        if X.ndim != 2 or X.shape[1] != self.width:
+            columns = f"{X.shape[1]} columns" if X.ndim == 2 else f"{X.ndim} dimensions"
+            raise DataError(
+                f"the block of rows {rows[0]} to {rows[-1]} has {columns}, the others {self.width} columns; "
+                "give the same columns in every block."
+            )
+        reach = check_finite(X, FILL, rows)
+        return X if self.unit is None else in_units(X, self.unit, reach)
+
+
+def as_numbers(X: Any) -> Any:
+    """A block as an array or a CSR matrix of numbers."""
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    check_numeric(X.dtype)
+    return X
