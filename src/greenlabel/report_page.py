@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from greenlabel import __version__
+from greenlabel.extras import requires
 from greenlabel.files import whole_file
 from greenlabel.markup import Markup, element
 from greenlabel.outcome import LEVEL, Outcome
@@ -27,6 +27,9 @@ from greenlabel.report_tables import (
     unsure_table,
 )
 from greenlabel.report_words import count, counted, duration, name, one_line, percent, whole_percent
+
+with requires("tables"):
+    import polars as pl
 
 STYLE = Path(__file__).with_name("report_page.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # a browser then loads nothing, whatever comes

@@ -5,14 +5,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from greenlabel.columns import Column
+from greenlabel.extras import requires
 from greenlabel.markup import Markup, element, joined
 from greenlabel.outcome import BINS, Outcome
 from greenlabel.report_charts import confidence_bins
 from greenlabel.report_words import SPACE, cell, count, counted, name, one_line, percent
+
+with requires("tables"):
+    import polars as pl
 
 CLASSES_LISTED, CLASSES_CROSSED, CONFUSIONS, COLUMNS_LISTED = 20, 10, 8, 20
 SHOWN_COLUMNS = 5
