@@ -47,11 +47,3 @@ def draw_before_and_after(
         axes.spines[:].set_visible(False)
     with whole_file(path) as draft:
         figure.savefig(draft, dpi=130)
-
-
-def summary_text(o):
-    return str(o.summary())
-
-
-def prediction_text(facts):
-    return str(facts)

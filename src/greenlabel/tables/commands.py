@@ -96,9 +96,9 @@ def label(
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
     they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
     """
-    from greenlabel.report import summary_text
     from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
     from greenlabel.tables.labelling import label_table
+    from greenlabel.tables.summary import summary_text
 
     out = out or default_output(table)
     check_output(out, force, WRITERS)
@@ -154,10 +154,10 @@ def predict(
     All columns of the table are kept, and the same ones are added as by label. Labels that the table holds already
     are kept too.
     """
-    from greenlabel.report import prediction_text
     from greenlabel.tables.files import WRITERS, check_output, read_table, read_vectors, write_table
     from greenlabel.tables.labelling import predict_table, with_vectors
     from greenlabel.tables.saved import load_model
+    from greenlabel.tables.summary import prediction_text
 
     out = out or default_output(table)
     check_output(out, force, WRITERS)

@@ -21,12 +21,12 @@ from greenlabel.checks import check_choice, check_real
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
-from greenlabel.report import summary_text
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
 from greenlabel.tables.outcome import HeldOut, Outcome
 from greenlabel.tables.page import summary_html, write_report
 from greenlabel.tables.saved import SavedModel
+from greenlabel.tables.summary import summary_text
 from greenlabel.tables.targets import doubts, has_label, read_target
 
 with requires("tables"):

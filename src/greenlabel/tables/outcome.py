@@ -79,6 +79,33 @@ class Outcome:
         return np.where(self.is_given, 1.0, top[:, 1] - top[:, 0])
 
     @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """(n,) rows that were left without a label."""
+        return self.answers < 0
+
+    @property
+    def is_lost(self) -> NDArray[np.bool_]:
+        """(n,) rows without a label to which none leads."""
+        return ~self.is_reached & ~self.is_given
+
+    @property
+    def seed(self) -> int | None:
+        """What seeded the features, or else the model."""
+        return getattr(self.features, "seed", getattr(self.model, "random_state", None))
+
+    @cached_property
+    def counts(self) -> tuple[Ints, Ints]:
+        """(c,) labels given in each class, and (c,) labels filled in."""
+        c = len(self.classes)
+        predicted = self.answers[~self.is_given & ~self.is_empty]
+        return np.bincount(self.given[self.is_given], minlength=c), np.bincount(predicted, minlength=c)
+
+    def largest_classes(self, most: int) -> Ints:
+        """Places of the classes if there are no more than that; otherwise of so many with most rows, largest first."""
+        c = len(self.classes)
+        return np.arange(c) if c <= most else np.argsort(-np.add(*self.counts), kind="stable")[:most]
+
+    @property
     def estimated_accuracy(self) -> tuple[float, float, float] | None:
         """Share of held-out labels that were answered right, and its interval; None where none could be held out."""
         right = self.held_out.is_right
@@ -126,17 +153,15 @@ class Outcome:
 
     def summary(self) -> dict[str, Any]:
         """The facts that the terminal, --json and the report show."""
-        c = len(self.classes)
-        predicted = self.answers[~self.is_given & (self.answers >= 0)]
-        given, filled = np.bincount(self.given[self.is_given], minlength=c), np.bincount(predicted, minlength=c)
+        given, filled = self.counts
         accuracy = self.estimated_accuracy
         return {
             "rows": self.n_rows,
             "target": self.target,
             "labels_given": dict(zip(map(str, self.classes), given.tolist(), strict=True)),
             "labels_predicted": dict(zip(map(str, self.classes), filled.tolist(), strict=True)),
-            "rows_left_empty": int((self.answers < 0).sum()),
-            "rows_not_reached": int((~self.is_reached & ~self.is_given).sum()),
+            "rows_left_empty": int(self.is_empty.sum()),
+            "rows_not_reached": int(self.is_lost.sum()),
             "estimated_accuracy": accuracy
             and {
                 "share": accuracy[0],
