@@ -108,10 +108,11 @@ def test_one_embedding_alone_is_left_as_it_is(rng):
 
 def test_embeddings_beside_other_columns_count_as_much_as_all_of_them(rng, table):
     V = 50 * rng.normal(size=(N, 6))
-    X = TableFeatures().fit_transform(table.with_columns(v=V), ["size", "price", "note", "v"])
+    X = TableFeatures().fit_transform(table.with_columns(v=V), ["size", "price", "note", "when", "v"])
     variance = X.var(axis=0)
     assert_allclose(variance[:6].sum(), variance[6:].sum(), rtol=1e-3)
-    assert_allclose(variance[8:].sum(), 1, rtol=1e-3)  # a text counts as one number
+    assert_allclose(variance[8:38].sum(), 1, rtol=1e-3)  # a text counts as one number
+    assert_allclose(variance[38:].sum(), 1, rtol=1e-3)  # and so does a date
 
 
 def test_new_rows_get_the_features_of_the_old_ones(table, rng):

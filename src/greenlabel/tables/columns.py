@@ -7,8 +7,8 @@
     vector      an embedding, as it is
 
 Distances compare columns with each other, so every column should say about as much. Numbers and dates are brought to
-unit variance where their units differ; a text counts as one number; embeddings together count as much as all the rest.
-A table of one kind alone, pixels or one embedding, keeps its geometry.
+unit variance where their units differ; a text or a date counts as one number; embeddings together count as much as all
+the rest. A table of one kind alone, pixels or one embedding, keeps its geometry.
 
 Values that a column cannot have, and categories that were never seen, are counted when new rows come.
 """
@@ -187,7 +187,7 @@ class TableFeatures:
         kind = np.repeat(*self._kind_of_features())
         for group in ("number", "date"):
             self._scale_group(table, kind == group, group == "date" or self.scale == "standard", rng)
-        self._scale_texts(table)
+        self._scale_parts(table)
         rest = self._apply(table).var(axis=0).sum() if table.shape[1] else 0.0
         if rest or len(vectors) > 1:
             self._vector_spread = [float(np.sqrt(X.var(axis=0).sum() / max(1.0, rest)) or 1.0) for X in vectors]
@@ -208,13 +208,16 @@ class TableFeatures:
         elif scaling.units_differ:
             self._low[chosen], self._high[chosen] = scaling.low, scaling.high
 
-    def _scale_texts(self, table: Floats) -> None:
-        """All components of a text together have the variance of one number."""
+    def _scale_parts(self, table: Floats) -> None:
+        """All parts of a text, or of a date, together have the variance of one number."""
         start = 0
         for kind, n_features in zip(*self._kind_of_features(), strict=True):
             part = slice(start, start + n_features)
+            variance = table[:, part].var(axis=0)
             if kind == "text":
-                self._spread[part] = np.sqrt(table[:, part].var(axis=0).sum()) or 1.0
+                self._spread[part] = np.sqrt(variance.sum()) or 1.0
+            if kind == "date":
+                self._spread[part] *= np.sqrt(max(1, np.count_nonzero(variance)))
             start += n_features
 
     def _filled(self, table: Floats) -> Floats:
