@@ -3,6 +3,7 @@
 Graph-based semi-supervised learning with the improved Green-function method, F = G Y.
 """
 
+from greenlabel.blended import BlendedClassifier
 from greenlabel.errors import GreenlabelError
 from greenlabel.estimators import (
     AnchoredGreenClassifier,
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "UNLABELED",
     "AnchoredGreenClassifier",
+    "BlendedClassifier",
     "ConsistencyClassifier",
     "GreenClassifier",
     "GreenlabelError",

@@ -40,6 +40,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         _scores(rows)        F of these rows of the training data
         _extend(X)           F of new rows, and which of them a label reaches
         _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
+        _scores_of(labels, rows, tolerance)  F of some rows, were these the labels
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -72,6 +73,26 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
+
+    def _built(self, X: Any) -> Self:
+        """The graph of features that were checked before; ``_take`` gives it labels."""
+        self._check_parameters()
+        self._is_graph, self._unit, self.n_features_in_ = False, 1.0, X.shape[1]
+        self._build(X)
+        return self
+
+    def _without(self, fold: Ints, tolerance: float) -> Floats:
+        """Scores (l, c) of each labelled row without the labels of its fold.
+
+        Zero where the fold is -1, which is never left out, and where none of the other labels reaches the row.
+        """
+        F = np.zeros((len(fold), len(self.classes_)))
+        for number in np.unique(fold[fold >= 0]):
+            out = fold == number
+            rows, left = self._labels.rows[out], self._labels.without(out)
+            holds_label = reached_components(self._component, self.n_components_, left.rows)
+            F[out] = self._scores_of(left, rows, tolerance) * holds_label[self._component[rows], None]
+        return F
 
     def _take(self, labels: Labels) -> Self:
         self._labels = labels
@@ -184,6 +205,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        raise NotImplementedError
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         raise NotImplementedError
 
 

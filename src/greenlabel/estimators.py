@@ -1,7 +1,7 @@
 """The four estimators: shells without arithmetic around graph, anchors, operators and labels."""
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,7 @@ from greenlabel.green import (
     score_of_new_rows,
     scores_without_own_label,
 )
+from greenlabel.labels import Labels
 from greenlabel.neighbors import exact_search, graph_search, working
 from greenlabel.projection import SAMPLE_ROWS, principal_axes, sample_rows
 
@@ -110,6 +111,9 @@ class _LinearClassifier(_KnnClassifier):
         rows, codes = self._labels.rows[places], self._labels.codes[places]
         return scores_without_own_label(self._operator, self._F[rows], rows, codes, tolerance)
 
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        return self._operator.solve(labels.Y, tolerance)[rows]
+
 
 class GreenClassifier(_LinearClassifier):
     """The improved Green function on a k-NN graph: F = (L + n mu I)^-1 (Y - 1 ybar').
@@ -180,6 +184,12 @@ class GreenClassifier(_LinearClassifier):
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
 
+    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
+        """Every row labelled so, with the scores F that come of it, for the answers to new rows."""
+        self._labels, self._F = Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes), F
+        self.reached_, self._kept = np.ones(len(codes), bool), {}
+        return self
+
 
 class ConsistencyClassifier(_LinearClassifier):
     """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.
@@ -247,6 +257,10 @@ class HarmonicClassifier(_KnnClassifier):
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        reached = reached_components(self._component, self.n_components_, labels.rows)[self._component]
+        return harmonic_scores(self._graph, labels, reached)[rows]
 
 
 class AnchoredGreenClassifier(GraphClassifier):
@@ -336,6 +350,10 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _spread(self) -> None:
         self._coefficients = self._operator.coefficients(self._labels.Y)
 
+    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
+        """Every row labelled so, for the answers to new rows."""
+        return self._take(Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes))
+
     def _scores(self, rows: slice) -> Floats:
         return self._operator.scores(self._labels.Y, self._coefficients, rows)
 
@@ -348,6 +366,9 @@ class AnchoredGreenClassifier(GraphClassifier):
         rows = self._labels.rows[places]
         F = self._operator.scores(self._labels.Y, self._coefficients, rows)
         return scores_without_own_label(self._operator, F, rows, self._labels.codes[places], tolerance)
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        return self._operator.scores(labels.Y, self._operator.coefficients(labels.Y), rows)
 
 
 def leave_one_out(model: GraphClassifier) -> Floats:

@@ -25,6 +25,7 @@ import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
@@ -74,6 +75,22 @@ def squared_norms(X: NDArray[np.float32]) -> NDArray[np.float64]:
     norm2 = np.empty(len(X), np.float32)
     faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
     return norm2.astype(np.float64)
+
+
+def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
+    """Distances (n, m) of all rows to all points, for kernels: sums of absolute differences, or of their squares.
+
+    In single precision where there are many: kernels fall off smoothly.
+    """
+    if sp.issparse(X) or sp.issparse(P):
+        from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to import, seldom needed
+
+        X, P = sp.csr_matrix(X), sp.csr_matrix(P)
+        return manhattan_distances(X, P) if absolute else euclidean_distances(X, P, squared=True)
+    if X.shape[0] * P.size <= BLOCK_VALUES:
+        return cdist(X, P, "cityblock" if absolute else "sqeuclidean")
+    X, P = (np.ascontiguousarray(A, np.float32) for A in (X, P))
+    return faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2)
 
 
 def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:

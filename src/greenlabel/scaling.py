@@ -1,0 +1,88 @@
+"""Scaling: columns in different units are put on one scale, columns in the same unit are left as they are.
+
+    x -> (clip(x, low, high) - centre) / spread          column by column
+
+Distances and linear models compare columns with each other, so milliseconds beside metres must be scaled. Pixels and
+embeddings must not: there a column of small numbers says little, and scaling would make it as loud as the others.
+Which of the two it is shows in the ranges of the columns. Where they differ tenfold, each column is cut off at its
+1st and 99th percentile and divided by its own standard deviation; otherwise all are divided by one and the same.
+
+X (n, d) features     low, high, centre, spread (d,)     only the features are looked at, never a label
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel.neighbors import working
+from greenlabel.projection import sample_rows
+
+Floats = NDArray[np.floating]
+
+SCALING_ROWS = 10_000  # rows of a sample that tells ranges, percentiles and deviations
+FAR_APART = 10.0  # ranges that differ so many times are of different units
+TAILS = (0.01, 0.99)  # quantiles at which columns of different units are cut off
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is done to each column; sparse features are divided only, so that they stay sparse."""
+
+    low: Floats
+    high: Floats
+    centre: Floats
+    spread: Floats
+    units_differ: bool
+
+    def apply(self, X: Any) -> Any:
+        """X on the new scale, a copy, in the precision that a search would use."""
+        if sp.issparse(X):
+            return sp.csr_array(X.astype(np.float64) / self.spread)
+        X = np.array(working(X))
+        low, high, centre, spread = (part.astype(X.dtype) for part in (self.low, self.high, self.centre, self.spread))
+        if self.units_differ:
+            np.clip(X, low, high, out=X)
+        X -= centre
+        X /= spread
+        return X
+
+
+def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:
+    """The scaling of the columns of X, from a sample of its rows."""
+    sample = X[sample_rows(X.shape[0], SCALING_ROWS, rng)]
+    is_sparse = sp.issparse(sample)
+    sample = (sample.toarray() if is_sparse else sample).astype(np.float64, copy=False)
+    low, high = sample.min(axis=0), sample.max(axis=0)
+    differ = units_differ(high - low)
+    if differ and not is_sparse:
+        low, high = cut_tails(sample, low, high)
+        sample = np.clip(sample, low, high)
+    spread = sample.std(axis=0)
+    if not differ:
+        varying = spread[spread > 0]
+        spread = np.full_like(spread, np.sqrt((varying**2).mean()) if len(varying) else 1.0)
+    # A constant column stays constant, whatever it is divided by.
+    return Scaling(low, high, sample.mean(axis=0), np.where(spread > 0, spread, 1.0), differ)
+
+
+def units_differ(ranges: Floats) -> bool:
+    """Whether the ranges (d,) of the columns lie so far apart that their units must be different.
+
+    Either between the columns at the ends, or between the widest column and the usual one. Constant columns, as the
+    corners of images are, do not count.
+    """
+    ranges = ranges[ranges > 0]
+    if len(ranges) < 2:
+        return False
+    narrow, usual, wide = np.quantile(ranges, [0.1, 0.5, 0.9])
+    return bool(wide > FAR_APART * narrow or ranges.max() > FAR_APART * usual)
+
+
+def cut_tails(sample: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The quantiles at which columns are cut off. A column that is nearly always the same keeps its rare values."""
+    first, last = np.quantile(sample, TAILS, axis=0)
+    same = last <= first
+    return np.where(same, low, first), np.where(same, high, last)
