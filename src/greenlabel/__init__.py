@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from greenlabel.anchored import AnchoredGreenClassifier
+from greenlabel.blended import BlendedClassifier
 from greenlabel.errors import GreenlabelError
 from greenlabel.estimators import (
     ConsistencyClassifier,
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "UNLABELED",
     "AnchoredGreenClassifier",
+    "BlendedClassifier",
     "ConsistencyClassifier",
     "GreenClassifier",
     "GreenlabelError",

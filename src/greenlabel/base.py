@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from greenlabel.blocks import Blocks
 from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
+from greenlabel.graph import reached_components
 from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
 
@@ -44,8 +45,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         _all_scores()        F of the rows of the fit
         _extend(X)           F of new rows, and which of them a label reaches
         _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
+        _scores_of(labels, rows, tolerance)  F of some rows, were these the labels
     """
 
+    _unit: float | None  # of the features
     _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -72,7 +75,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _open(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, int, Any]:
         """Features as _build takes them, the number of rows, and labels as they came."""
         X = check_features(self, X, reset=reset)
-        return X, X.shape[0], y
+        return self._as_built_from(X), X.shape[0], y
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
@@ -86,6 +89,30 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
+
+    def _built(self, X: Any) -> Self:
+        """The graph of features that were checked before; ``_take`` gives it labels."""
+        self._check_parameters()
+        self._is_graph, self._unit, self.n_features_in_ = False, 1.0, X.shape[1]
+        self._build(self._as_built_from(X))
+        return self
+
+    def _as_built_from(self, X: Any) -> Any:
+        """Checked features in the form that _build takes."""
+        return X
+
+    def _without(self, fold: Ints, tolerance: float) -> Floats:
+        """Scores (l, c) of each labelled row without the labels of its fold.
+
+        Zero where the fold is -1, which is never left out, and where none of the other labels reaches the row.
+        """
+        F, of_label = np.zeros((len(fold), len(self.classes_))), self._label_components()
+        for number in np.unique(fold[fold >= 0]):
+            out = fold == number
+            rows, left = self._labels.rows[out], self._labels.without(out)
+            holds_label = reached_components(of_label, self.n_components_, np.flatnonzero(~out))
+            F[out] = self._scores_of(left, rows, tolerance) * holds_label[of_label[out], None]
+        return F
 
     def _take(self, labels: Labels) -> Self:
         self._labels = labels
@@ -239,6 +266,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        raise NotImplementedError
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         raise NotImplementedError
 
 

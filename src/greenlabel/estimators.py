@@ -29,6 +29,7 @@ from greenlabel.green import (
     score_of_new_rows,
     scores_without_own_label,
 )
+from greenlabel.labels import Labels
 from greenlabel.neighbors import graph_search, working
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
@@ -112,6 +113,13 @@ class _LinearClassifier(_KnnClassifier):
         rows, codes = self._labels.rows[places], self._labels.codes[places]
         return scores_without_own_label(self._operator, self._F[rows], rows, codes, tolerance)
 
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        return self._operator.solve(labels.Y, tolerance)[rows]
+
+    def _solve(self, Y: Any) -> Floats:
+        """F of all rows from any labels (n, c)."""
+        return self._operator.solve(Y)
+
 
 class GreenClassifier(_LinearClassifier):
     """The improved Green function on a k-NN graph: F = (L + n mu I)^-1 (Y - 1 ybar').
@@ -182,6 +190,12 @@ class GreenClassifier(_LinearClassifier):
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
 
+    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
+        """Every row labelled so, with the scores F that come of it, for the answers to new rows."""
+        self._labels, self._F = Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes), F
+        self._kept = {"reached": np.ones(len(codes), bool)}
+        return self
+
 
 class ConsistencyClassifier(_LinearClassifier):
     """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.
@@ -249,6 +263,10 @@ class HarmonicClassifier(_KnnClassifier):
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        reached = reached_components(self._component, self.n_components_, labels.rows)[self._component]
+        return harmonic_scores(self._graph, labels, reached)[rows]
 
 
 def leave_one_out(model: GraphClassifier) -> Floats:

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from greenlabel.neighbors import working
 from greenlabel.projection import sample_rows
 
 Floats = NDArray[np.floating]
@@ -37,15 +38,16 @@ class Scaling:
     units_differ: bool
 
     def apply(self, X: Any) -> Any:
-        """X on the new scale, in single precision where it holds the numbers; a copy."""
+        """X on the new scale, a copy, in the precision that a search would use."""
         if sp.issparse(X):
             return sp.csr_array(X.astype(np.float64) / self.spread)
-        X = X.astype(np.float64, copy=True)
+        X = np.array(working(X))
+        low, high, centre, spread = (part.astype(X.dtype) for part in (self.low, self.high, self.centre, self.spread))
         if self.units_differ:
-            np.clip(X, self.low, self.high, out=X)
-        X -= self.centre
-        X /= self.spread
-        return X.astype(np.float32)
+            np.clip(X, low, high, out=X)
+        X -= centre
+        X /= spread
+        return X
 
 
 def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:

@@ -217,7 +217,7 @@ class TableFeatures:
             if kind == "text":
                 self._spread[part] = np.sqrt(variance.sum()) or 1.0
             if kind == "date":
-                self._spread[part] *= np.sqrt(max(1, np.count_nonzero(variance)))
+                self._spread[part] *= np.sqrt(max(1, int((variance > 0).sum())))
             start += n_features
 
     def _filled(self, table: Floats) -> Floats:
