@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import greenlabel
-from greenlabel import AnchoredGreenClassifier, label_table
+from greenlabel import label_table
 from greenlabel.errors import LabelError, ModelFileError, ParameterError, TableError
-from greenlabel.tables.labelling import METHODS, choose_model, predict_table
+from greenlabel.tables.labelling import METHODS, predict_table
 from greenlabel.tables.saved import FACTS, OBJECTS, load_model
 
 ADDED = ["species_source", "species_confidence", "species_margin"]
@@ -76,11 +76,6 @@ def test_every_method_labels_every_row_and_saves(iris, method, tmp_path):
     assert sum(facts["labels_predicted"].values()) == 150
 
 
-def test_a_large_table_takes_the_anchored_graph():
-    assert isinstance(choose_model("auto", 100_001, 0), AnchoredGreenClassifier)
-    assert not isinstance(choose_model("auto", 100_000, 0), AnchoredGreenClassifier)
-
-
 def test_a_model_of_an_approximate_search_answers_the_same_after_saving(iris, tmp_path, monkeypatch):
     monkeypatch.setattr("greenlabel.neighbors.EXACT_OPERATIONS", 0)
     _, result = label_table(iris[0], "species", method="green")
@@ -112,6 +107,29 @@ def test_unsure_rows_can_be_left_empty(iris):
     assert result.summary()["rows_left_empty"] == unsure.sum()
 
 
+def test_shares_of_the_classes_can_be_asked_for(iris):
+    shares = {"setosa": 0.5, "versicolor": 0.3, "virginica": 0.2}
+    filled, _ = label_table(iris[0], "species", class_shares=shares)
+    counts = filled["species"].value_counts()
+    assert all(abs(counts[name] / 150 - share) < 0.03 for name, share in shares.items())
+    for wrong, reason in [
+        ({"setosa": 0.5, "rose": 0.5}, "name the class 'rose', which no label has; the classes are 'setosa'"),
+        ("half", "class_shares='half' is unknown"),
+    ]:
+        with pytest.raises(ParameterError, match=reason):
+            label_table(iris[0], "species", class_shares=wrong)
+    with pytest.raises(ParameterError, match="needs method='auto'"):
+        label_table(iris[0], "species", class_shares="labels", method="green")
+
+
+def test_a_blend_tells_its_experts(iris):
+    _, result = label_table(iris[0], "species")
+    facts = result.summary()
+    assert set(facts["experts"]) == {*result.model.weights_, "blend"}
+    assert facts["estimated_accuracy"]["share"] == result.model.estimated_accuracy_
+    assert "experts" in str(result)
+
+
 def test_a_value_that_means_no_label_is_filled_or_emptied(iris):
     frame = iris[0].fillna({"species": "?"})
     filled, _ = label_table(frame, "species", unlabelled="?")
@@ -123,7 +141,7 @@ def test_a_value_that_means_no_label_is_filled_or_emptied(iris):
 def test_rows_nobody_reaches_get_the_share_of_the_labels(rng):
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(30, 2)) + 1000])
     kind = ["a", "a", "a", "b"] + [None] * 86
-    filled, result = label_table(pl.DataFrame({"x": X[:, 0], "y": X[:, 1], "kind": kind}), "kind")
+    filled, result = label_table(pl.DataFrame({"x": X[:, 0], "y": X[:, 1], "kind": kind}), "kind", method="green")
     assert result.summary()["rows_not_reached"] == 30
     assert filled["kind"][60:].to_list() == ["a"] * 30
     assert filled["kind_confidence"][60:].to_list() == [0.75] * 30
@@ -305,7 +323,9 @@ def test_a_saved_model_holds_no_pickle_and_not_the_graph(model_file):
     with zipfile.ZipFile(model_file) as archive:
         assert set(archive.namelist()) == {FACTS, OBJECTS}
     slim = load_model(model_file).model
-    assert not {"_graph", "_operator", "_component"} & set(vars(slim))
+    assert not {"_X", "_F", "_graph", "_blank"} & set(vars(slim))
+    for expert in slim._experts:
+        assert not {"_graph", "_operator", "_component", "_near"} & set(vars(expert.model))
 
 
 def test_the_name_is_there_without_importing_the_libraries_of_tables():

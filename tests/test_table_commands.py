@@ -137,6 +137,31 @@ def test_columns_can_be_chosen_and_unsure_rows_left_empty(folder, capsys):
     assert 0 < facts["rows_left_empty"] == frame["kind"].null_count()
 
 
+def test_shares_come_from_a_file(folder):
+    (folder / "shares.csv").write_text("kind,share\ntool,0.7\ntoy,0.3\n")
+    (folder / "shares.json").write_text('{"tool": [0.65, 0.75], "toy": [0.25, 0.35]}')
+    for name in ("shares.csv", "shares.json"):
+        assert run("label", "shop.csv", "-t", "kind", "--shares", name, "-f", "-q") == 0
+        kinds = pl.read_csv("shop-labelled.csv")["kind"].to_list()
+        assert 0.64 < kinds.count("tool") / 120 < 0.76
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("[1]", "no JSON object"),
+        ("{", "no JSON"),
+        ('{"rose": 1}', "class 'rose', which no label has"),
+        (None, "not exist"),
+    ],
+)
+def test_shares_that_cannot_be_used_are_refused(folder, capsys, content, sentence):
+    if content:
+        (folder / "shares.json").write_text(content)
+    assert run("label", "shop.csv", "-t", "kind", "--shares", "shares.json") == 1
+    assert sentence in capsys.readouterr().err
+
+
 def test_the_same_seed_writes_the_same_file(folder):
     for name in ("a.csv", "b.csv"):
         assert run("label", "shop.csv", "-t", "kind", "-o", name, "--seed", "3", "-q") == 0

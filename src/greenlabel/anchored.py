@@ -29,7 +29,7 @@ from greenlabel.checks import (
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph import anchor_components, reached_components
-from greenlabel.green import AnchorSystem, column_means, dense
+from greenlabel.green import TOLERANCE, AnchorSystem, column_means, dense
 from greenlabel.labels import Labels, joined_labels, read_some_labels
 from greenlabel.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
 from greenlabel.neighbors import exact_search, working
@@ -313,7 +313,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         known, asked = (np.searchsorted(self._labels.rows, part) for part in (labels.rows, rows))
         return Z[asked] @ self._operator.of_labels(Z[known], labels.codes, len(labels.classes))
 
-    def _solve(self, Y: Any) -> Floats:
+    def _solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         """F of all rows from any labels (n, c)."""
         Y = dense(Y)
         Z = self._keep("Z", lambda: Near.joined(list(self._near.map(same))).matrix(len(self.anchors_)))

@@ -231,9 +231,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def for_new_rows(self) -> Self:
         """A copy with what answers for new rows need, without what the fit needed beside that."""
         self._check_fitted()
+        slim = self._slim()
+        slim._kept["temperature"] = self._keep("temperature", self._calibrate)
+        return slim
+
+    def _slim(self) -> Self:
+        """The same, for scores alone."""
         slim = copy.copy(self)
         slim._labels = replace(self._labels)  # without its matrix of n rows
-        slim._kept = {"temperature": self._keep("temperature", self._calibrate)}
+        slim._kept = {}
         for name in self._only_for_fit:
             slim.__dict__.pop(name, None)
         return slim

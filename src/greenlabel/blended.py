@@ -1,7 +1,8 @@
 """BlendedClassifier: the graph and ordinary models, weighted by what the labels say. A shell around experts."""
 
 from copy import copy
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -240,6 +241,16 @@ class BlendedClassifier(GraphClassifier):
     def held_out(self, most: int) -> tuple[Ints, Ints, Floats]:
         told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
         return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
+
+    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_told", "experts", "experts_", "expert_scores_")
+
+    def for_new_rows(self) -> Self:
+        self._check_fitted()
+        slim = self._slim()
+        slim._experts = [expert.for_new_rows() for expert in self._experts]
+        slim._refined = None if self._refined is None else self._refined._slim()
+        slim._blend = replace(self._blend, held_out=self._blend.held_out[:0], codes=self._blend.codes[:0])
+        return slim
 
     def _transduce(self) -> Any:
         return self.classes_[self._F.argmax(axis=1)]

@@ -81,8 +81,8 @@ class _KnnClassifier(GraphClassifier):
     def _reached(self) -> Bools:
         return reached_components(self._component, self.n_components_, self._labels.rows)[self._component]
 
-    def for_new_rows(self) -> Self:
-        slim = super().for_new_rows()
+    def _slim(self) -> Self:
+        slim = super()._slim()
         slim._kept["reached"] = self.reached_  # new rows go by those neighbours that a label reaches
         return slim
 
@@ -116,9 +116,9 @@ class _LinearClassifier(_KnnClassifier):
     def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         return self._operator.solve(labels.Y, tolerance)[rows]
 
-    def _solve(self, Y: Any) -> Floats:
+    def _solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         """F of all rows from any labels (n, c)."""
-        return self._operator.solve(Y)
+        return self._operator.solve(Y, tolerance)
 
 
 class GreenClassifier(_LinearClassifier):

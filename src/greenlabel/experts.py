@@ -77,6 +77,15 @@ class Expert:
     def evidence(self, X: Any) -> Floats:
         raise NotImplementedError
 
+    def for_new_rows(self) -> Self:
+        """A copy with what ``evidence`` needs."""
+        slim = copy(self)
+        for name in ("held_out", "own_evidence", "importances", "estimator", "_make"):
+            slim.__dict__.pop(name, None)
+        if isinstance(slim.model, GraphClassifier):
+            slim.model = slim.model._slim()
+        return slim
+
 
 def learn_all(experts: list[Expert], task: Task) -> list[Expert]:
     learned: dict[str, Expert] = {}

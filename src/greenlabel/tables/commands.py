@@ -75,9 +75,17 @@ def label(
         Literal["auto", "green", "anchored", "consistency", "harmonic"],
         typer.Option(
             metavar="auto|green|anchored|consistency|harmonic",
-            help="How labels spread; auto goes by the number of rows.",
+            help="How labels spread; auto blends the graph with ordinary models.",
         ),
     ] = "auto",
+    shares: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|labels|balanced",
+            help="Shares of the classes that the answer must have: a file of classes and shares (CSV or JSON), "
+            "those among the given labels, or equal ones.",
+        ),
+    ] = None,
     scale: Annotated[
         Literal["auto", "none", "standard"],
         typer.Option(metavar="auto|none|standard", help="Bring columns to one scale; auto where their units differ."),
@@ -96,7 +104,15 @@ def label(
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
     they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
     """
-    from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
+    from greenlabel.tables.files import (
+        WRITERS,
+        check_output,
+        left_out,
+        read_shares,
+        read_table,
+        read_vectors,
+        write_table,
+    )
     from greenlabel.tables.labelling import label_table
     from greenlabel.tables.summary import summary_text
 
@@ -118,6 +134,7 @@ def label(
             vectors=embeddings,
             scale=scale,
             method=method,
+            class_shares=shares if shares in (None, "labels", "balanced") else read_shares(Path(shares)),
             only_confident=only_confident,
             random_state=seed,
             announce=announce,

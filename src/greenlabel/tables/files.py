@@ -27,6 +27,7 @@ with requires("tables"):
 
 STANDARD = Path("-")
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
+EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
 
 
@@ -83,6 +84,28 @@ def read_vectors(path: Path) -> Any:
         raise TableError(f"{path} cannot be read as .npy ({error}); write it by numpy.save.") from error
 
 
+def read_shares(path: Path) -> dict[str, Any]:
+    """Shares of classes: a JSON object {class: share or [low, high]}, or a table of classes and shares (or ranges)."""
+    if path.suffix.lower() == ".json":
+        try:
+            shares = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise TableError(f"{path} does not exist{_nearest_file(path)}.") from None
+        except ValueError as error:
+            raise TableError(
+                f"{path} is no JSON ({error}); write an object like {{'cat': 0.6, 'dog': 0.4}}."
+            ) from error
+        if not isinstance(shares, dict):
+            raise TableError(f"{path} holds no JSON object; write one like {{'cat': 0.6, 'dog': 0.4}}.")
+        return shares
+    frame = typed(read_table(path))
+    if frame.width not in (2, 3) or not all(column.dtype.is_numeric() for column in frame.get_columns()[1:]):
+        raise TableError(
+            f"{path} is no table of shares; give a column of classes and one of shares (or lowest, highest)."
+        )
+    return {str(label): share if len(share) > 1 else share[0] for label, *share in frame.iter_rows()}
+
+
 def check_output(path: Path, force: bool, formats: Any = None) -> None:
     """Refuse, before any work, a place where nothing can be written."""
     if path == STANDARD:
@@ -120,13 +143,13 @@ def without_gaps(text: pl.Series) -> pl.Series:
     return bare.set(bare.str.to_lowercase().is_in(GAPS).fill_null(False), None)
 
 
-def nearest_name(name: str, names: list[str]) -> str:
+def nearest_name(name: str, names: list[str], kind: str = "columns") -> str:
     """A half sentence that helps with a misspelt name."""
     close = get_close_matches(name, names, n=1, cutoff=0.6) or [n for n in names if n.lower() == name.lower()]
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
-    return f"the columns are {shown}."
+    return f"the {kind} are {shown}."
 
 
 def _nearest_file(path: Path) -> str:

@@ -7,7 +7,7 @@ as it came.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
+from greenlabel.blended import BlendedClassifier
 from greenlabel.checks import check_choice, check_real
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
@@ -32,9 +33,9 @@ from greenlabel.tables.targets import doubts, has_label, read_target
 with requires("tables"):
     import polars as pl
 
-FULL_GRAPH_ROWS = 100_000  # method="auto" takes the graph of all rows up to here, the anchored one beyond
 HELD_OUT_ROWS = 2_000  # given labels that are hidden in turn; more tell no more
 METHODS: dict[str, type[GraphClassifier]] = {
+    "auto": BlendedClassifier,
     "green": GreenClassifier,
     "anchored": AnchoredGreenClassifier,
     "consistency": ConsistencyClassifier,
@@ -91,6 +92,7 @@ def label_table(
     vectors: Any = None,
     scale: str = "auto",
     method: str = "auto",
+    class_shares: Any = None,
     only_confident: float | None = None,
     random_state: int = 0,
     announce: Announce | None = None,
@@ -107,7 +109,10 @@ def label_table(
     scale : {"auto", "none", "standard"}, default "auto"
         "auto" scales columns whose units differ; see ``greenlabel.tables.columns``.
     method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
-        "auto" is the Green function on the graph of all rows, beyond 100,000 rows on an anchored graph.
+        "auto" is BlendedClassifier: the Green function and ordinary models, weighted by what the labels say.
+    class_shares : None, "labels", "balanced" or a mapping, default None
+        Shares of the classes that the answer must have: those among the given labels, equal ones, or {class: share};
+        a share may be a range (low, high). Needs method="auto".
     only_confident : leave a cell empty where the confidence is below this
     random_state : int, default 0
     announce : called with the name of each stage as it begins
@@ -126,7 +131,9 @@ def label_table(
     >>> filled["kind"].to_list()
     ['S', 'S', 'S', 'L', 'L', 'L']
     """
-    check_choice("method", method, ["auto", *METHODS])
+    check_choice("method", method, METHODS)
+    if class_shares is not None and method != "auto":
+        raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
     if only_confident is not None and check_real("only_confident", only_confident, 0) > 1:
         raise ParameterError(f"only_confident={only_confident} is above 1, which no confidence is; give a share.")
     features, drop, id, unlabelled = map(_as_list, (features, drop, id, unlabelled))
@@ -144,7 +151,10 @@ def label_table(
         steps = TableFeatures(scale, random_state)
         X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
     with stages("graph"):
-        model = choose_model(method, len(given), random_state).fit(X, given)
+        model = METHODS[method](random_state=random_state)
+        if class_shares is not None:
+            model.set_params(class_shares=shares_of_codes(class_shares, classes))
+        model.fit(X, given)
     with stages("labels"):
         probabilities = model.label_distributions_
     with stages("check"):
@@ -166,6 +176,8 @@ def label_table(
         graph=graph_facts(model),
         seconds=stages.seconds,
         warnings=doubts(classes),
+        experts=getattr(model, "expert_scores_", {}),
+        estimate=estimate_of(model),
         model=model,
         features=steps,
     )
@@ -207,15 +219,28 @@ def predict_table(saved: SavedModel, frame: Any, *, only_confident: float | None
     return with_columns(frame, [filled, *sureness(target, is_given, answers, probabilities)]), facts
 
 
-def choose_model(method: str, n: int, seed: int) -> GraphClassifier:
-    if method == "auto":
-        method = "green" if n <= FULL_GRAPH_ROWS else "anchored"
-    return METHODS[method](random_state=seed)
+def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
+    """Shares by the place of a class instead of its name; labels of a text file are text."""
+    if not isinstance(shares, Mapping):
+        return shares
+    place = {str(label): code for code, label in enumerate(classes)}
+    strange = [label for label in shares if str(label) not in place]
+    if strange:
+        advice = nearest_name(str(strange[0]), list(place), "classes")
+        raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
+    return {place[str(label)]: share for label, share in shares.items()}
 
 
 def graph_facts(model: GraphClassifier) -> dict[str, Any]:
-    facts = {"neighbours": int(model._k), "components": int(model.n_components_)}
-    return facts | ({"anchors": len(model.anchors_)} if hasattr(model, "anchors_") else {})
+    graph = model._first_graph() if isinstance(model, BlendedClassifier) else model
+    facts = {"neighbours": int(graph._k), "components": int(graph.n_components_)}
+    return facts | ({"anchors": len(graph.anchors_)} if hasattr(graph, "anchors_") else {})
+
+
+def estimate_of(model: GraphClassifier) -> tuple[float, float, float] | None:
+    """The accuracy that a model expects of itself, and its interval."""
+    accuracy = getattr(model, "estimated_accuracy_", None)
+    return None if accuracy is None else (float(accuracy), accuracy.low, accuracy.high)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

@@ -56,6 +56,8 @@ class Outcome:
     graph: dict[str, Any]
     seconds: dict[str, float]
     warnings: list[str] = field(default_factory=list)
+    experts: dict[str, dict[str, float]] = field(default_factory=dict)  # of a blend: accuracy, log_loss, weight
+    estimate: tuple[float, float, float] | None = None  # of the accuracy, where the model gives one itself
     model: Any = None
     features: Any = None
 
@@ -107,9 +109,11 @@ class Outcome:
 
     @property
     def estimated_accuracy(self) -> tuple[float, float, float] | None:
-        """Share of held-out labels that were answered right, and its interval; None where none could be held out."""
+        """Share of right answers that the held-out labels suggest, and its interval; None where none was held out."""
         right = self.held_out.is_right
-        return share_interval(int(right.sum()), len(right), LEVEL) if len(right) else None
+        if not len(right):
+            return None
+        return self.estimate or share_interval(int(right.sum()), len(right), LEVEL)
 
     def confusion(self) -> Ints:
         """(c, c) held-out rows by given class (row) and answered class (column)."""
@@ -171,6 +175,7 @@ class Outcome:
                 "labels_held_out": len(self.held_out.rows),
             },
             "method": self.method,
+            "experts": self.experts,
             "graph": self.graph,
             "features": int(self.X.shape[1]),
             "columns": {

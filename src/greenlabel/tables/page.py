@@ -20,6 +20,7 @@ from greenlabel.tables.page_tables import (
     confusion_list,
     confusion_table,
     contradiction_table,
+    expert_table,
     named,
     reliability_table,
     unsure_table,
@@ -63,7 +64,7 @@ def write_report(path: Path, outcome: Outcome, frame: pl.DataFrame, title: str) 
 
 
 def report_html(outcome: Outcome, frame: pl.DataFrame, title: str) -> str:
-    sections = [make(outcome, frame) for make in SECTIONS]
+    sections = [make(outcome, frame) for make in SECTIONS if make is not _experts or outcome.experts]
     links = [element("a", section.heading, href=f"#{section.key}") for section in sections]
     body = element(
         "body",
@@ -120,8 +121,9 @@ def _sentences(outcome: Outcome) -> Iterator[Any]:
     labels, right = len(outcome.held_out.rows), int(outcome.held_out.is_right.sum())
     if labels:
         yield f"When each of {counted(labels, 'given label')} was hidden in turn and answered from the others, "
-        yield f"{count(right)} came out right. Expect about as much of the labels filled in, "
-        yield "as far as the labelled rows are like the others."
+        share, low, high = map(percent, outcome.estimated_accuracy or (0.0, 0.0, 0.0))
+        yield f"{count(right)} came out right. Expect about {share} of the labels filled in to be right "
+        yield f"({low} to {high}), as far as the labelled rows are like the others."
     else:
         yield NO_ESTIMATE
 
@@ -284,6 +286,13 @@ def _contradicted(outcome: Outcome, frame: pl.DataFrame) -> Section:
     return Section("contradicted", heading, [element("p", note), contradiction_table(outcome, frame)])
 
 
+def _experts(outcome: Outcome, frame: pl.DataFrame) -> Section:
+    note = (
+        "The answer is a blend of several models, weighted by how each does on given labels that were hidden from it."
+    )
+    return Section("experts", "Experts", [element("p", note), expert_table(outcome)])
+
+
 def _columns(outcome: Outcome, frame: pl.DataFrame) -> Section:
     return Section("columns", "Columns", [column_table(outcome)])
 
@@ -316,6 +325,7 @@ SECTIONS: list[Callable[[Outcome, pl.DataFrame], Section]] = [
     _map,
     _unsure,
     _contradicted,
+    _experts,
     _columns,
     _making,
 ]

@@ -274,6 +274,28 @@ def _rows_caption(rows: int, frame: pl.DataFrame, columns: Sequence[str]) -> str
 # Columns
 
 
+def expert_table(outcome: Outcome) -> Markup:
+    """Who was asked, how each did on hidden labels, and what each counts; the blend last."""
+    blend = outcome.experts["blend"]
+    others = sorted((key for key in outcome.experts if key != "blend"), key=lambda key: -outcome.experts[key]["weight"])
+    rows = [(named(key), *(number(cell) for cell in _expert_cells(outcome.experts[key]))) for key in others]
+    rows.append((element("b", "all together"), *(number(cell) for cell in _expert_cells(blend))))
+    return table(
+        "Each expert alone, and all together, on labels that it had not seen.",
+        ("expert", number_head("weight"), number_head("right"), number_head("log-loss")),
+        rows,
+        label="Experts",
+    )
+
+
+def _expert_cells(facts: dict[str, float]) -> list[str]:
+    told = not np.isnan(facts["accuracy"])
+    return [
+        percent(facts["weight"]),
+        *([percent(facts["accuracy"]), f"{facts['log_loss']:.3f}"] if told else ["–", "–"]),
+    ]
+
+
 def column_table(outcome: Outcome) -> Markup:
     """What each column became; of many first those not used and those of the rarer kinds."""
     columns = list(outcome.columns)

@@ -23,7 +23,8 @@ with requires("tables"):
 
 FORMAT = 1
 FACTS, OBJECTS = "greenlabel.json", "model.skops"
-TRUSTED = ("greenlabel.", "skrub.", "polars.datatypes.", "scipy.sparse.")  # data of these libraries' own types
+# Types of these libraries, whose objects are data; of scikit-learn skops knows all but this one itself.
+TRUSTED = ("greenlabel.", "skrub.", "polars.datatypes.", "scipy.sparse.", "sklearn.tree._tree.Tree")
 
 
 @dataclass

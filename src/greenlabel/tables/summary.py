@@ -69,6 +69,10 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "unreached", f"{counted(int(outcome.is_lost.sum()), 'row')} to which no label leads"
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
+    if outcome.experts:
+        weights = {key: facts["weight"] for key, facts in outcome.experts.items() if key != "blend"}
+        heaviest = sorted(weights, key=lambda key: -weights[key])
+        yield "experts", ", ".join(f"{name(key, 30)} {whole_percent(weights[key])}" for key in heaviest)
     if outcome.graph:
         yield "graph", ", ".join(f"{key} {value}" for key, value in graph_facts(outcome))
     stages = ", ".join(f"{name(stage)} {duration(seconds)}" for stage, seconds in outcome.seconds.items())
