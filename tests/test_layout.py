@@ -13,7 +13,8 @@ PACKAGE = Path(greenlabel.__file__).parent
 PAPER = sorted(f"paper.{path.stem}" for path in (PACKAGE / "paper").glob("*.py") if path.stem != "__init__")
 MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), "paper"])
 SOURCES = [*(name for name in MODULES if name != "paper"), *PAPER]  # one file each
-EDGE = {"tables", "columns", "report", "report_tables", "report_page", "paper", "cli", *PAPER}  # files, pictures, terminal
+REPORT = {"report", "report_tables", "report_page"}
+EDGE = {"tables", "columns", *REPORT, "paper", "cli", *PAPER}  # files, frames, pictures, terminal
 TERMINAL = {"cli", "paper.commands"}
 BESIDE = {"labels", "metrics", "datasets"}
 DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
