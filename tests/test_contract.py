@@ -40,7 +40,7 @@ SIGNATURES = {
     ),
     AnchoredGreenClassifier: (
         {"n_anchors": "auto", "n_neighbors": 5},
-        {"mu": "auto", "anchors": "bkhk", "random_state": None},
+        {"mu": "auto", "anchors": "bkhk", "random_state": None, "memory_limit": "auto"},
     ),
     ConsistencyClassifier: (
         {"n_neighbors": 10},

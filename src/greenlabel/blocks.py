@@ -36,6 +36,7 @@ Step = Callable[[Any, Any], Any]  # of row numbers and a block
 Reader = Callable[[], Any]
 
 BLOCK_ROWS = 2**18  # of an array: each step cuts its blocks into smaller ones where it needs memory of its own
+NPY_BYTES = 2**27  # that are read at once from a file
 
 
 class Blocks:
@@ -150,36 +151,54 @@ class ArrayBlocks(Blocks):
 
 
 class NpyBlocks(Blocks):
-    """A .npy file, mapped into memory: of a file larger than memory only the pages in work are held."""
+    """A .npy file, read block by block. Not mapped: a mapped file that shrinks while it is read ends the process."""
 
     def __init__(self, path: Path, block_rows: int | None = None):
         self._mark = FileMark.of(path)
-        X = open_npy(self._mark)
-        super().__init__(block_sizes(X.shape[0], block_rows))
+        X = look_at_npy(self._mark)
+        super().__init__(block_sizes(X.shape[0], block_rows or max(1, NPY_BYTES // max(1, X[:1].nbytes))))
+        self._layout = (int(X.offset), X.dtype, X.shape[1])
 
     def reader(self, i: int) -> Reader:
-        return partial(read_npy, self._mark, int(self.starts[i]), int(self.starts[i + 1]))
+        return partial(read_npy, self._mark, *self._layout, [range(int(self.starts[i]), int(self.starts[i + 1]))])
 
     def finish(self) -> None:
         self._mark.check()
 
     def take(self, rows: Ints) -> list[tuple[Ints, Any]]:
-        return [(rows, open_npy(self._mark)[rows])] if len(rows) else []
+        stretches = [range(row, row + 1) for row in rows.tolist()]
+        return [(rows, read_npy(self._mark, *self._layout, stretches))] if len(rows) else []
 
 
-def open_npy(mark: FileMark) -> Any:
-    mark.check()
+def look_at_npy(mark: FileMark) -> Any:
+    """The array as a memory map, of which nothing is read."""
     try:
         X = np.load(mark.path, mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{mark.path} is torn, or no .npy file of numbers ({error}); write it again.") from error
+        raise torn_npy(mark, error) from error
     if X.ndim != 2:
         raise DataError(f"{mark.path} holds an array of shape {X.shape}; give one row of numbers for each item.")
+    if not X.flags.c_contiguous:
+        raise DataError(f"{mark.path} holds its numbers column by column; save np.ascontiguousarray(X) instead.")
     return X
 
 
-def read_npy(mark: FileMark, start: int, stop: int) -> Any:
-    return open_npy(mark)[start:stop]
+def torn_npy(mark: FileMark, error: Any) -> DataError:
+    return DataError(f"{mark.path} is torn, or no .npy file of numbers ({error}); write it again.")
+
+
+def read_npy(mark: FileMark, offset: int, dtype: Any, width: int, stretches: list[range]) -> NDArray[Any]:
+    """Some stretches of rows."""
+    mark.check()
+    X = np.empty((sum(map(len, stretches)), width), dtype)
+    stop, row_bytes = 0, width * X.itemsize
+    with mark.path.open("rb") as file:
+        for stretch in stretches:
+            start, stop = stop, stop + len(stretch)
+            file.seek(offset + stretch.start * row_bytes)
+            if file.readinto(memoryview(X[start:stop].reshape(-1).view(np.uint8))) < len(stretch) * row_bytes:
+                raise torn_npy(mark, f"it ends before row {stretch.stop}")
+    return X
 
 
 def block_sizes(n: int, block_rows: int | None) -> list[int]:

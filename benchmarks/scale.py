@@ -1,0 +1,218 @@
+"""Millions of rows: time, memory and growth of the anchored fit on row blocks, beside the bare product.
+
+    GREENLABEL_DATA=... python benchmarks/scale.py                  everything, 8.1 million rows (about half an hour)
+    GREENLABEL_DATA=... python benchmarks/scale.py --rows 1000000   a smaller run, which writes nothing
+    GREENLABEL_DATA=... python benchmarks/scale.py --only dask
+
+The rows are synthetic: images of MNIST, each shifted by up to two pixels and noised, as uint8 in a memory map under a
+temporary folder, which is removed at the end. Each measure runs in a process of its own; what came out is kept in
+benchmarks/scale.json, from which benchmarks/run.py takes the section "Millions of rows" of RESULTS.md.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from greenlabel import AnchoredGreenClassifier
+from greenlabel.datasets import keep_labels
+from greenlabel.neighbors import row_blocks
+from measures import Array, load
+from run import commit
+
+KEPT = Path(__file__).parent / "scale.json"
+ROWS, COLUMNS, M, K = 8_100_000, 784, 1024, 5
+SHIFTS = [(dx, dy) for dx in range(-2, 3) for dy in range(-2, 3)]
+NOISE = 32  # grey values below this are added to every pixel
+GROWTH = (1_000_000, 2_000_000, 4_000_000, 8_100_000)
+GRID_M = (256, 1024, 4096)
+
+
+# Rows
+
+
+def make_rows(folder: Path, n: int) -> None:
+    """rows.npy (n, 784) uint8 and y.npy (n,): digits of MNIST, shifted and noised."""
+    images, digit = load("mnist")
+    images = images.astype(np.uint8).reshape(-1, 28, 28)
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.uint8, (n, COLUMNS))
+    y = np.empty(n, np.int64)
+    for start in range(0, n, 2**16):
+        rows = slice(start, min(start + 2**16, n))
+        chosen = rng.integers(0, len(images), rows.stop - start)
+        X[rows] = noised(shifted(images[chosen], rng), rng).reshape(len(chosen), COLUMNS)
+        y[rows] = digit[chosen]
+    X.flush()
+    np.save(folder / "y.npy", y)
+
+
+def shifted(images: Array, rng: np.random.Generator) -> Array:
+    which = rng.integers(0, len(SHIFTS), len(images))
+    for i, shift in enumerate(SHIFTS):
+        images[which == i] = np.roll(images[which == i], shift, axis=(1, 2))
+    return images
+
+
+def noised(images: Array, rng: np.random.Generator) -> Array:
+    noise = rng.integers(0, NOISE, images.shape, np.uint8)
+    return np.minimum(images, 255 - noise) + noise
+
+
+def few_labels(folder: Path, n: int) -> tuple[Array, Array]:
+    """Ten labels per class among the first 100,000 rows; and all classes."""
+    y = np.load(folder / "y.npy")[:n]
+    few = np.full(n, -1)
+    few[:100_000] = keep_labels(y[:100_000], 10, random_state=0)
+    return few, y
+
+
+# Measures
+
+
+@contextmanager
+def peak_of_own_memory() -> Iterator[list[float]]:
+    """GiB of memory beyond the page cache (RssAnon), the largest seen every 20 ms."""
+    peak, done = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            status = Path("/proc/self/status").read_text()
+            peak[0] = max(peak[0], int(status.split("RssAnon:")[1].split()[0]) / 2**20)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+
+
+def fit(folder: Path, n: int, m: int = M) -> dict[str, float]:
+    """Fit and the class of every row, of the first n rows of the memory map."""
+    X = np.load(folder / "rows.npy", mmap_mode="r")[:n]
+    few, y = few_labels(folder, n)
+    with peak_of_own_memory() as peak:
+        start = time.perf_counter()
+        answer = AnchoredGreenClassifier(m, K, random_state=0).fit(X, few).transduction_
+        seconds = time.perf_counter() - start
+    return {"n": n, "m": m, "seconds": seconds, "gib": peak[0], "accuracy": float((answer == y)[few == -1].mean())}
+
+
+def product(folder: Path, n: int, m: int = M) -> dict[str, float]:
+    """The bare product of the same rows, in float32 and in the blocks in which they are searched."""
+    X = np.load(folder / "rows.npy", mmap_mode="r")[:n]
+    P = X[:m].astype(np.float32).T.copy()
+    start = time.perf_counter()
+    for rows in row_blocks(n, COLUMNS):
+        X[rows].astype(np.float32) @ P
+    return {"seconds": time.perf_counter() - start}
+
+
+def dask(folder: Path, n: int) -> dict[str, float]:
+    """Two worker processes of one thread each, which read the same file; all answers come to the client."""
+    from distributed import Client, LocalCluster
+
+    from greenlabel.blocks import NpyBlocks
+    from greenlabel.dask_blocks import distribute
+
+    few, y = few_labels(folder, n)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
+        client.run(lambda: __import__("greenlabel"))
+        rows = distribute(NpyBlocks(folder / "rows.npy"))
+        start = time.perf_counter()
+        answer = AnchoredGreenClassifier(M, K, random_state=0).fit(rows, few).transduction_
+        seconds = time.perf_counter() - start
+    return {"seconds": seconds, "accuracy": float((answer == y)[few == -1].mean())}
+
+
+def path(folder: Path, n: int) -> dict[str, float]:
+    """The same rows by the path of their file: read, not mapped."""
+    few, _ = few_labels(folder, n)
+    with peak_of_own_memory() as peak:
+        start = time.perf_counter()
+        AnchoredGreenClassifier(M, K, random_state=0).fit(folder / "rows.npy", few).transduction_  # noqa: B018
+        seconds = time.perf_counter() - start
+    return {"seconds": seconds, "gib": peak[0]}
+
+
+MEASURES: dict[str, Callable[..., dict[str, float]]] = {"fit": fit, "product": product, "dask": dask, "path": path}
+
+
+# All of them
+
+
+def jobs(rows: int) -> dict[str, tuple[Any, ...]]:
+    """Name: measure and its numbers. The product is taken before and after the fit that is divided by it."""
+    growth = [n for n in GROWTH if n < rows]
+    return {
+        "product before": ("product", rows),
+        "fit": ("fit", rows),
+        "product after": ("product", rows),
+        "path": ("path", rows),
+        "dask": ("dask", rows),
+        **{f"fit {n}": ("fit", n) for n in growth},
+        **{f"anchors {m}": ("fit", min(rows, GROWTH[0]), m) for m in GRID_M},
+    }
+
+
+def alone(folder: Path, words: tuple[Any, ...]) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--measure", words[0], "--folder", str(folder)]
+    done = subprocess.run([*command, "--numbers", *map(str, words[1:])], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check_disk(folder: Path, rows: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < 1.2 * rows * COLUMNS:
+        raise SystemExit(
+            f"{rows:,} rows need {rows * COLUMNS / 2**30:.1f} GiB in {folder}, {free / 2**30:.1f} are free."
+        )
+
+
+def run_all(rows: int, only: list[str]) -> None:
+    results = json.loads(KEPT.read_text()) if KEPT.exists() and rows == ROWS else {}
+    with TemporaryDirectory(prefix="greenlabel-scale-", dir=os.environ.get("TMPDIR")) as name:
+        folder = Path(name)
+        check_disk(folder, rows)
+        make_rows(folder, rows)
+        for name, words in jobs(rows).items():
+            if only and not any(name.startswith(start) for start in only):
+                continue
+            results[name] = {**alone(folder, words), "commit": commit(), "date": str(date.today())}
+            print(f"{name:16} {results[name]}", flush=True)
+            if rows == ROWS:
+                KEPT.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--only", nargs="*", default=[], help="names of measures, or how they start")
+    parser.add_argument("--measure", choices=MEASURES, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--numbers", type=int, nargs="*", help=argparse.SUPPRESS)
+    words = parser.parse_args()
+    if words.measure:
+        print(json.dumps(MEASURES[words.measure](words.folder, *words.numbers)))
+    else:
+        run_all(words.rows, words.only)
+
+
+if __name__ == "__main__":
+    main()
