@@ -347,7 +347,7 @@ def page(kept: dict[str, Any]) -> str:
             bars(kept),
             table(kept),
             "The experts are those of `BlendedClassifier()` on features scaled by its own rule, each alone. The peers "
-            "get the\nsame scaled features: scikit-learn's `LabelSpreading` (10 neighbours; on MNIST only the first draw) "
+            "get the\nsame scaled features: scikit-learn's `LabelSpreading` (10 neighbours; MNIST only the first draw) "
             "and\n`SelfTrainingClassifier` (logistic regression), and GraphLearning's Poisson learning on greenlabel's "
             "graph. MNIST has\nno weighted graph: its rows x columns are beyond five million.",
             "## Wins and losses",

@@ -68,8 +68,9 @@ class BlendedClassifier(GraphClassifier):
     class_shares_ : (c,) the shares of the classes among the answers
     refined_ : whether the answers were refined over the graph
 
-    With a single label per class nothing can be held out: all experts then have the same weight, probabilities are an
-    order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives its out-of-fold scores.
+    With a single label per class nothing can be held out: the graph then counts four times as much as each other
+    expert, probabilities are an order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives
+    its out-of-fold scores.
 
     Examples
     --------
@@ -128,10 +129,12 @@ class BlendedClassifier(GraphClassifier):
         self._estimate()
 
     def _weigh(self) -> Blend:
+        trust = np.array([expert.trust for expert in self._experts])
         if not self._told.any():
-            return blend_blindly(np.array([typical_lead(e.own_evidence) for e in self._experts]), len(self.classes_))
+            leads = np.array([typical_lead(expert.own_evidence) for expert in self._experts])
+            return blend_blindly(leads, len(self.classes_), trust)
         codes = np.broadcast_to(self._labels.codes, self._told.shape)[self._told]
-        return blend(np.stack([expert.held_out[self._told] for expert in self._experts]), codes)
+        return blend(np.stack([expert.held_out[self._told] for expert in self._experts]), codes, trust)
 
     def _tell(self) -> None:
         """The experts, their weights, and how each alone and the blend do on held-out rows."""

@@ -14,6 +14,7 @@
 An expert is not changed by learning: ``learn`` returns another one.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from greenlabel.base import GraphClassifier
 from greenlabel.blend import log_evidence
@@ -66,6 +68,7 @@ class Expert:
 
     name: str
     model: Any
+    trust: float = 1.0  # what it is worth, relative to others, before any evidence
     held_out: Floats
     own_evidence: Floats
 
@@ -88,6 +91,8 @@ def learn_all(experts: list[Expert], task: Task) -> list[Expert]:
 
 
 class GraphExpert(Expert):
+    trust = 4.0  # one label per class, 32 data sets: 64.8 % right so, 63.2 % with equal trust
+
     def __init__(self, name: str, model: GraphClassifier, X: Any):
         self.name, self.model = name, model._built(X)
 
@@ -169,7 +174,9 @@ class RowExpert(Expert):
         return expert
 
     def _fit(self, X: Any, codes: Ints) -> Any:
-        with one_thread():  # few rows: threads would cost more than they bring
+        with one_thread(), warnings.catch_warnings():  # few rows: threads would cost more than they bring
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows tell what a model is worth
             return clone(self.estimator).fit(X, codes)
 
     def _answer(self, model: Any, X: Any) -> Floats:
