@@ -4,9 +4,10 @@
     w            argmin  - sum_i log softmax(sum_e w_e A_e)_{i y_i}  +  lambda sqrt(l) |w - w0|^2,   w >= 0
     F            t (sum_e w_e A_e) + log(q / p)          on all rows: log-probabilities up to a constant of the row
 
-The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. One temperature t makes the probabilities of F those of the
-held-out rows. Labels are often drawn class by class, so that their shares p say nothing about the data: q are the
-shares that the unlabelled rows suggest, drawn towards p where the experts cannot tell the classes apart.
+The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. One temperature
+t makes the probabilities of F those of the held-out rows. Labels are often drawn class by class, so that their shares p
+say nothing about the data: q are the shares that the unlabelled rows suggest, drawn towards p where the experts cannot
+tell the classes apart.
 
     e experts     l labelled rows     c classes     r divisions of the labelled rows into folds
 """

@@ -26,6 +26,7 @@ from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, 
 from greenlabel.labels import Labels, evidence
 from greenlabel.scaling import Scaling, find_scaling
 from greenlabel.shares import offsets, read_shares, refine
+from greenlabel.threads import one_thread
 
 GRAPH_MAY_TRAIL = 0.02  # refine="auto": held-out accuracy that the graph may lie behind the blend
 
@@ -114,7 +115,8 @@ class BlendedClassifier(GraphClassifier):
         labels = self._labels
         folds = divide(labels.codes, np.random.default_rng(self._seed))
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
-        self._experts = learn_all(self._blank, task)
+        with one_thread():  # many small steps, between which threads would only wait for each other
+            self._experts = learn_all(self._blank, task)
         self._told = folds >= 0
         self._blend = self._weigh()
         self._F: Floats = np.zeros((labels.n, len(labels.classes)))
@@ -165,10 +167,12 @@ class BlendedClassifier(GraphClassifier):
             self._shift = offsets(self._F, low, high)
             self._F += self._shift
             return
-        sure = float(self._confidence())
-        decided, spread, self._shift = refine(self._F, self._labels, low, high, graph._operator.solve)
-        self._refined = copy(graph)._as_if_labelled(decided, spread)
-        E = evidence(spread + self._shift)
+        sure = self._confidence()
+        decided = refine(self._F, self._labels, low, high, graph._operator.solve)
+        n, c = self._F.shape
+        self._refined = copy(graph)._take(Labels(n, np.arange(c), np.arange(n), decided))
+        self._shift = offsets(self._refined.scores_, low, high)
+        E = evidence(self._refined.scores_ + self._shift)
         self._scale = scale_to_confidence(E[self._unlabelled()], sure)
         self._F = self._scale * E
 

@@ -1,7 +1,7 @@
 """The four estimators: shells without arithmetic around graph, anchors, operators and labels."""
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -184,12 +184,6 @@ class GreenClassifier(_LinearClassifier):
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
 
-    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
-        """Every row labelled so, with the scores F that come of it, for the answers to new rows."""
-        self._labels, self._F = Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes), F
-        self.reached_, self._kept = np.ones(len(codes), bool), {}
-        return self
-
 
 class ConsistencyClassifier(_LinearClassifier):
     """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.
@@ -349,10 +343,6 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def _spread(self) -> None:
         self._coefficients = self._operator.coefficients(self._labels.Y)
-
-    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
-        """Every row labelled so, for the answers to new rows."""
-        return self._take(Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes))
 
     def _scores(self, rows: slice) -> Floats:
         return self._operator.scores(self._labels.Y, self._coefficients, rows)

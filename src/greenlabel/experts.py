@@ -33,7 +33,6 @@ from greenlabel.blend import log_evidence
 from greenlabel.estimators import AnchoredGreenClassifier, GreenClassifier
 from greenlabel.labels import Labels, evidence
 from greenlabel.neighbors import all_distances, row_blocks
-from greenlabel.threads import one_thread
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -174,7 +173,7 @@ class RowExpert(Expert):
         return expert
 
     def _fit(self, X: Any, codes: Ints) -> Any:
-        with one_thread(), warnings.catch_warnings():  # few rows: threads would cost more than they bring
+        with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows tell what a model is worth
             return clone(self.estimator).fit(X, codes)
@@ -227,10 +226,8 @@ class KernelRidge:
         self._P, self._d = X[rows], varying_columns(X)
         K = np.asarray(self._kernel(self._P), dtype=np.float64)
         K[np.diag_indices(len(rows))] += RIDGE
-        with one_thread():
-            self._coefficients = scipy.linalg.solve(
-                K, np.eye(codes.max() + 1)[codes[rows]], assume_a="pos", check_finite=False
-            )
+        Y = np.eye(codes.max() + 1)[codes[rows]]
+        self._coefficients = scipy.linalg.solve(K, Y, assume_a="pos", check_finite=False)
         return self
 
     def scores(self, X: Any) -> Floats:
