@@ -71,7 +71,7 @@ class Blend:
 
     scales: Floats  # (e,) what the evidence of each expert is multiplied by before it is added
     own: Floats  # (e,) the temperature at which the evidence of each expert alone gives its probabilities
-    weights: Floats  # (e,) the share of each expert, in its own temperature; sum to 1
+    weights: Floats  # (e,) the share of each expert in the evidence on held-out rows; sum to 1
     held_out: Floats  # (k, c) the blend on the k held-out rows, all divisions below each other; empty without any
     codes: Ints  # (k,) their true classes
 
@@ -85,7 +85,9 @@ def blend(held_out: Floats, codes: Ints, trust: Floats) -> Blend:
     A = own[:, None, None] * held_out
     w = choose_weights(A, codes, trust / trust.sum())
     t = choose_temperature(np.tensordot(w, A, 1), codes, DOUBT)
-    return Blend(t * w * own, own, w / w.sum(), np.tensordot(t * w, A, 1), codes)
+    part = w * np.sqrt((A**2).mean(axis=(1, 2)))  # an expert that says nothing has no part, whatever its weight
+    shares = part / part.sum() if part.sum() > 0 else w / w.sum()
+    return Blend(t * w * own, own, shares, np.tensordot(t * w, A, 1), codes)
 
 
 def blend_blindly(typical_lead: Floats, c: int, trust: Floats) -> Blend:
@@ -213,7 +215,7 @@ def scale_to_confidence(E: Floats, confidence: float) -> float:
     def gap(log_t: float) -> float:
         return float(softmax(np.exp(log_t) * E, axis=1).max(axis=1).mean()) - confidence
 
-    typical = float(np.median(E.max(axis=1))) or 1.0
+    typical = float(np.median(np.abs(E).max(axis=1))) or 1.0
     ends = np.log(1e-3 / typical), np.log(1e3 / typical)
     if gap(ends[0]) >= 0 or gap(ends[1]) <= 0:  # out of reach, as a confidence of 1 is
         return float(np.exp(ends[0] if gap(ends[0]) >= 0 else ends[1]))

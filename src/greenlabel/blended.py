@@ -61,7 +61,8 @@ class BlendedClassifier(GraphClassifier):
         As in GreenClassifier; scores are log-probabilities up to a constant of the row.
     mu_, n_components_, reached_
         Of the first expert that is a graph. A row that its labels do not reach is answered by the other experts.
-    weights_ : {name: weight}, sum to 1
+    weights_ : {name: weight}
+        The part of each expert in the evidence that is added up; they sum to 1.
     experts_ : {name: fitted model}
     expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on held-out rows, and the same of the "blend"
     estimated_accuracy_ : float with ``low`` and ``high``
