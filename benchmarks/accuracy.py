@@ -163,7 +163,7 @@ def measure_shares() -> dict[str, Any]:
         W = sp.csr_matrix(graph.S)
         start = time.perf_counter()
         ours = GreenClassifier(graph="precomputed").fit(W, few)
-        refined = refine(ours.scores_, ours._labels, *read_shares(shares, ours._labels), ours._operator.solve)[0]
+        refined = refine(ours.scores_, ours._labels, *read_shares(shares, ours._labels), ours._operator.solve)
         middle = time.perf_counter()
         theirs = graphlearning.ssl.poisson_mbo(W, class_priors=shares).fit_predict(rows, few[rows])
         end = time.perf_counter()
@@ -347,7 +347,7 @@ def page(kept: dict[str, Any]) -> str:
             bars(kept),
             table(kept),
             "The experts are those of `BlendedClassifier()` on features scaled by its own rule, each alone. The peers "
-            "get the\nsame scaled features: scikit-learn's `LabelSpreading` (10 neighbours; on MNIST only the first draw) "
+            "get the\nsame scaled features: scikit-learn's `LabelSpreading` (10 neighbours; MNIST only the first draw) "
             "and\n`SelfTrainingClassifier` (logistic regression), and GraphLearning's Poisson learning on greenlabel's "
             "graph. MNIST has\nno weighted graph: its rows x columns are beyond five million.",
             "## Wins and losses",

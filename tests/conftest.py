@@ -21,9 +21,14 @@ ESTIMATORS = [*GRAPH_ESTIMATORS, BlendedClassifier]
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch, request):
-    """A blend of few trees keeps the same promises in a tenth of the time; real data gets them all."""
-    if "real_blend" not in request.keywords:
+    """A blend of few trees keeps the same promises in a tenth of the time; a test that asks for all_trees gets them."""
+    if "all_trees" not in request.fixturenames:
         monkeypatch.setattr("greenlabel.experts.TREES", 10)
+
+
+@pytest.fixture
+def all_trees():
+    """As many trees as users get."""
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda model: model.__name__)

@@ -25,7 +25,13 @@ import greenlabel
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
-ESTIMATORS = ["GreenClassifier", "AnchoredGreenClassifier", "ConsistencyClassifier", "HarmonicClassifier"]
+ESTIMATORS = [
+    "GreenClassifier",
+    "AnchoredGreenClassifier",
+    "ConsistencyClassifier",
+    "HarmonicClassifier",
+    "BlendedClassifier",
+]
 FENCE = re.compile(r"(?P<mark><!-- not run -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

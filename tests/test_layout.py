@@ -134,4 +134,4 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
-    assert shells <= {"base", "estimators"}
+    assert shells <= {"base", "estimators", "experts", "blended"}

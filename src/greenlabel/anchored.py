@@ -319,10 +319,6 @@ class AnchoredGreenClassifier(GraphClassifier):
         Z = self._keep("Z", lambda: Near.joined(list(self._near.map(same))).matrix(len(self.anchors_)))
         return Z @ self._operator.coefficients(Z.T @ Y, column_means(Y)) + Y / self._operator.theta
 
-    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
-        """Every row labelled so, for the answers to new rows."""
-        return self._take(Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes))
-
     # Answers
 
     def _new_rows_only(self) -> Scores:

@@ -1,12 +1,13 @@
 """The blend: several opinions made one, weighted by how they do on labelled rows that they did not see.
 
     A_e (l, c)   held-out evidence of expert e on the labelled rows, centred, times a temperature of its own
-    w            argmin  - sum_i log softmax(sum_e w_e A_e)_{i y_i}  +  lambda sqrt(l) |w - 1/e|^2,   w >= 0
+    w            argmin  - sum_i log softmax(sum_e w_e A_e)_{i y_i}  +  lambda sqrt(l) |w - w0|^2,   w >= 0
     F            t (sum_e w_e A_e) + log(q / p)          on all rows: log-probabilities up to a constant of the row
 
-The penalty draws the weights together where labels are few. One temperature t makes the probabilities of F those of the
-held-out rows. Labels are often drawn class by class, so that their shares p say nothing about the data: q are the
-shares that the unlabelled rows suggest, drawn towards p where the experts cannot tell the classes apart.
+The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. One temperature
+t makes the probabilities of F those of the held-out rows. Labels are often drawn class by class, so that their shares p
+say nothing about the data: q are the shares that the unlabelled rows suggest, drawn towards p where the experts cannot
+tell the classes apart.
 
     e experts     l labelled rows     c classes     r divisions of the labelled rows into folds
 """
@@ -27,10 +28,10 @@ Bools = NDArray[np.bool_]
 FOLDS = 5
 DIVISIONS = 2
 MOST_HELD_OUT = 2000  # labelled rows that are held out at all
-TOGETHER = 0.3  # lambda, how strongly weights are drawn together
+DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
 DOUBT = 2.0  # observations spread over all classes that stand beside the held-out ones when t is chosen
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
-USUAL_GAP = 0.4  # divided by c: how far shares of the data usually lie from those of the labels
+USUAL_GAPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # divided by c: how far shares of data may lie from those of its labels
 LEAST_SHARE = 0.1  # of the share among the labels: no class is thought to be rarer than that
 SURE = 0.9  # of the interval of the estimated accuracy
 TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
@@ -70,47 +71,51 @@ class Blend:
 
     scales: Floats  # (e,) what the evidence of each expert is multiplied by before it is added
     own: Floats  # (e,) the temperature at which the evidence of each expert alone gives its probabilities
-    weights: Floats  # (e,) the share of each expert, in its own temperature; sum to 1
+    weights: Floats  # (e,) the share of each expert in the evidence on held-out rows; sum to 1
     held_out: Floats  # (k, c) the blend on the k held-out rows, all divisions below each other; empty without any
     codes: Ints  # (k,) their true classes
 
 
-def blend(held_out: Floats, codes: Ints) -> Blend:
-    """Weights and temperature from the held-out evidence (e, k, c) of rows with these classes (k,)."""
+def blend(held_out: Floats, codes: Ints, trust: Floats) -> Blend:
+    """Weights and temperature from the held-out evidence (e, k, c) of rows with these classes (k,).
+
+    trust (e,): how the experts weigh against each other before any evidence.
+    """
     own = np.array([choose_temperature(A, codes) for A in held_out])
     A = own[:, None, None] * held_out
-    w = choose_weights(A, codes)
+    w = choose_weights(A, codes, trust / trust.sum())
     t = choose_temperature(np.tensordot(w, A, 1), codes, DOUBT)
-    return Blend(t * w * own, own, w / w.sum(), np.tensordot(t * w, A, 1), codes)
+    part = w * np.sqrt((A**2).mean(axis=(1, 2)))  # an expert that says nothing has no part, whatever its weight
+    shares = part / part.sum() if part.sum() > 0 else w / w.sum()
+    return Blend(t * w * own, own, shares, np.tensordot(t * w, A, 1), codes)
 
 
-def blend_blindly(typical_lead: Floats, c: int) -> Blend:
-    """Where every class has a single label nothing can be held out: all experts count the same.
+def blend_blindly(typical_lead: Floats, c: int, trust: Floats) -> Blend:
+    """Where every class has a single label nothing can be held out: trust (e,) decides alone.
 
     typical_lead (e,): the evidence of each expert for the best class of a usual row. Probabilities are then an order of
     the rows, not a promise.
     """
-    e = len(typical_lead)
-    scale = np.divide(TYPICAL_LEAD, typical_lead, out=np.zeros(e), where=typical_lead > 0)
-    return Blend(scale / e, scale, np.full(e, 1 / e), np.empty((0, c)), np.empty(0, np.intp))
+    w = trust / trust.sum()
+    scale = np.divide(TYPICAL_LEAD, typical_lead, out=np.zeros(len(w)), where=typical_lead > 0)
+    return Blend(w * scale, scale, w, np.empty((0, c)), np.empty(0, np.intp))
 
 
-def choose_weights(A: Floats, codes: Ints) -> Floats:
-    """w (e,) of the penalised log-loss, A (e, k, c)."""
+def choose_weights(A: Floats, codes: Ints, before: Floats) -> Floats:
+    """w (e,) of the penalised log-loss, A (e, k, c); before (e,) is w0."""
     from scipy.optimize import minimize  # slow to import
 
     e, k, c = A.shape
-    target, even = smoothed_target(codes, c), np.full(e, 1 / e)
-    strength = TOGETHER * np.sqrt(k)
+    target, strength = smoothed_target(codes, c), DRAWN * np.sqrt(k)
 
     def loss(w: Floats) -> tuple[float, Floats]:
         log_p = log_softmax(np.tensordot(w, A, 1), axis=1)
-        apart = w - even
+        apart = w - before
         slope = np.tensordot(A, np.exp(log_p) - target, 2)
         return -float((target * log_p).sum()) + strength * float(apart @ apart), slope + 2 * strength * apart
 
-    found = minimize(loss, even, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
-    return found if found.sum() > 0 else even
+    found = minimize(loss, before, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
+    return found if found.sum() > 0 else before
 
 
 def suggested_shares(p_held: Floats, codes: Ints, p_mean: Floats, label_shares: Floats) -> Floats:
@@ -118,19 +123,36 @@ def suggested_shares(p_held: Floats, codes: Ints, p_mean: Floats, label_shares: 
 
     C_jk, the mean probability of class k on held-out rows of class j, maps the shares of the data to the mean
     probabilities p_mean (c,) that are seen on it: C'q = p_mean. C is known from few rows, so the equation holds up to
-    its own uncertainty, and q is drawn towards the shares of the labels by the usual gap between the two.
+    its own noise, and q is drawn towards the shares of the labels by the usual gap between the two.
     """
     from scipy.optimize import nnls  # slow to import
 
     c = len(label_shares)
     C, variance = _confusion(p_held, codes, label_shares)
-    q, gap = label_shares, USUAL_GAP / c
-    for _ in range(3):  # the uncertainty depends on q itself
+    q = label_shares
+    for _ in range(3):  # the noise depends on q itself
         noise = np.sqrt((q[:, None] ** 2 * variance).sum(axis=0) + 1e-6)
+        gap = _likely_gap(p_mean - C.T @ label_shares, C, noise)
         rows = np.vstack([C.T / noise[:, None], np.eye(c) / gap, np.full((1, c), 1e3)])  # the last one: they sum to 1
         q = nnls(rows, np.concatenate([p_mean / noise, label_shares / gap, [1e3]]))[0]
     q = np.maximum(q, LEAST_SHARE * label_shares)
     return q / q.sum()
+
+
+def _likely_gap(surprise: Floats, C: Floats, noise: Floats) -> float:
+    """The usual size of q_j - p_j under which the surprise, p_mean - C'p, is most likely; small ones come first.
+
+    The surprise is normal with the covariance diag(noise^2) + gap^2 C'HC, H = I - 11'/c: gaps sum to zero.
+    """
+    c = len(noise)
+    spread = C.T @ C - np.outer(C.sum(axis=0), C.sum(axis=0)) / c
+
+    def likelihood(gap: float) -> float:
+        covariance = np.diag(noise**2) + gap**2 * spread
+        _, log_volume = np.linalg.slogdet(covariance)
+        return -float(log_volume + surprise @ np.linalg.solve(covariance, surprise) + np.log(gap)) / 2
+
+    return max((gap / c for gap in USUAL_GAPS), key=likelihood)
 
 
 def _confusion(p: Floats, codes: Ints, label_shares: Floats) -> tuple[Floats, Floats]:
@@ -193,7 +215,7 @@ def scale_to_confidence(E: Floats, confidence: float) -> float:
     def gap(log_t: float) -> float:
         return float(softmax(np.exp(log_t) * E, axis=1).max(axis=1).mean()) - confidence
 
-    typical = float(np.median(E.max(axis=1))) or 1.0
+    typical = float(np.median(np.abs(E).max(axis=1))) or 1.0
     ends = np.log(1e-3 / typical), np.log(1e3 / typical)
     if gap(ends[0]) >= 0 or gap(ends[1]) <= 0:  # out of reach, as a confidence of 1 is
         return float(np.exp(ends[0] if gap(ends[0]) >= 0 else ends[1]))

@@ -28,6 +28,7 @@ from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, 
 from greenlabel.labels import Labels, evenly, evidence
 from greenlabel.scaling import Scaling, find_scaling
 from greenlabel.shares import offsets, read_shares, refine
+from greenlabel.threads import one_thread
 
 GRAPH_MAY_TRAIL = 0.02  # refine="auto": held-out accuracy that the graph may lie behind the blend
 
@@ -62,7 +63,8 @@ class BlendedClassifier(GraphClassifier):
         As in GreenClassifier; scores are log-probabilities up to a constant of the row.
     mu_, n_components_, reached_
         Of the first expert that is a graph. A row that its labels do not reach is answered by the other experts.
-    weights_ : {name: weight}, sum to 1
+    weights_ : {name: weight}
+        The part of each expert in the evidence that is added up; they sum to 1.
     experts_ : {name: fitted model}
     expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on held-out rows, and the same of the "blend"
     estimated_accuracy_ : float with ``low`` and ``high``
@@ -70,8 +72,9 @@ class BlendedClassifier(GraphClassifier):
     class_shares_ : (c,) the shares of the classes among the answers
     refined_ : whether the answers were refined over the graph
 
-    With a single label per class nothing can be held out: all experts then have the same weight, probabilities are an
-    order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives its out-of-fold scores.
+    With a single label per class nothing can be held out: the graph then counts four times as much as each other
+    expert, probabilities are an order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives
+    its out-of-fold scores.
 
     Examples
     --------
@@ -117,7 +120,8 @@ class BlendedClassifier(GraphClassifier):
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
         self._experts = learn_all(self._blank, task)
         self._told = folds >= 0
-        self._blend = self._weigh()
+        with one_thread():  # many small steps, between which threads would only wait for each other
+            self._blend = self._weigh()
         self._F: Floats = np.zeros((labels.n, len(labels.classes)))
         for expert, scale in zip(self._experts, self._blend.scales, strict=True):
             self._F += scale * expert.own_evidence
@@ -130,10 +134,12 @@ class BlendedClassifier(GraphClassifier):
         self._estimate()
 
     def _weigh(self) -> Blend:
+        trust = np.array([expert.trust for expert in self._experts])
         if not self._told.any():
-            return blend_blindly(np.array([typical_lead(e.own_evidence) for e in self._experts]), len(self.classes_))
+            leads = np.array([typical_lead(expert.own_evidence) for expert in self._experts])
+            return blend_blindly(leads, len(self.classes_), trust)
         codes = np.broadcast_to(self._labels.codes, self._told.shape)[self._told]
-        return blend(np.stack([expert.held_out[self._told] for expert in self._experts]), codes)
+        return blend(np.stack([expert.held_out[self._told] for expert in self._experts]), codes, trust)
 
     def _tell(self) -> None:
         """The experts, their weights, and how each alone and the blend do on held-out rows."""
@@ -164,10 +170,12 @@ class BlendedClassifier(GraphClassifier):
             self._shift = offsets(self._F, low, high)
             self._F += self._shift
             return
-        sure = float(self._confidence())
-        decided, spread, self._shift = refine(self._F, self._labels, low, high, graph._solve)
-        self._refined = copy(graph)._as_if_labelled(decided, spread)
-        E = evidence(spread + self._shift)
+        sure = self._confidence()
+        decided = refine(self._F, self._labels, low, high, graph._solve)
+        n, c = self._F.shape
+        self._refined = copy(graph)._take(Labels(n, np.arange(c), np.arange(n), decided))
+        self._shift = offsets(self._refined.scores_, low, high)
+        E = evidence(self._refined.scores_ + self._shift)
         self._scale = scale_to_confidence(E[self._unlabelled()], sure)
         self._F = self._scale * E
 

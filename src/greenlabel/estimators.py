@@ -190,12 +190,6 @@ class GreenClassifier(_LinearClassifier):
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
 
-    def _as_if_labelled(self, codes: Ints, F: Floats) -> Self:
-        """Every row labelled so, with the scores F that come of it, for the answers to new rows."""
-        self._labels, self._F = Labels(self._labels.n, self.classes_, np.arange(len(codes)), codes), F
-        self._kept = {"reached": np.ones(len(codes), bool)}
-        return self
-
 
 class ConsistencyClassifier(_LinearClassifier):
     """Learning with local and global consistency (LLGC) on the same graph: F = (L + gamma I)^-1 Y.

@@ -14,7 +14,9 @@
 An expert is not changed by learning: ``learn`` returns another one.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +27,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
@@ -32,7 +35,7 @@ from greenlabel.blend import log_evidence
 from greenlabel.estimators import GreenClassifier
 from greenlabel.labels import Labels, evidence
 from greenlabel.neighbors import all_distances, row_blocks
-from greenlabel.threads import in_parallel, one_thread
+from greenlabel.threads import in_parallel
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -67,6 +70,7 @@ class Expert:
 
     name: str
     model: Any
+    trust: float = 1.0  # what it is worth, relative to others, before any evidence
     held_out: Floats
     own_evidence: Floats
 
@@ -98,6 +102,8 @@ def learn_all(experts: list[Expert], task: Task) -> list[Expert]:
 
 
 class GraphExpert(Expert):
+    trust = 4.0  # one label per class, 32 data sets: 64.8 % right so, 63.2 % with equal trust
+
     def __init__(self, name: str, model: GraphClassifier, X: Any):
         self.name, self.model = name, model._built(X)
 
@@ -169,18 +175,24 @@ class RowExpert(Expert):
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
         expert, labels = copy(self), task.labels
-        X = dense_if_small(task.X[labels.rows])
+        X, splits = dense_if_small(task.X[labels.rows]), list(task.splits())
+        kept = [~out for _, out in splits]
+        with quiet():
+            *models, expert.model = in_parallel(
+                lambda rows: expert._fit(X[rows], labels.codes[rows]), [*kept, np.ones(len(labels.rows), bool)]
+            )
         expert.held_out = task.nothing()
-        for division, out in task.splits():
-            model = expert._fit(X[~out], labels.codes[~out])
+        for (division, out), model in zip(splits, models, strict=True):
             expert.held_out[division, out] = self._answer(model, X[out])
-        expert.model = expert._fit(X, labels.codes)
+        expert._remember(models)
         expert.own_evidence = expert.evidence(task.X)
         return expert
 
     def _fit(self, X: Any, codes: Ints) -> Any:
-        with one_thread():  # few rows: threads would cost more than they bring
-            return clone(self.estimator).fit(X, codes)
+        return clone(self.estimator).fit(X, codes)
+
+    def _remember(self, models: list[Any]) -> None:
+        """What is to be known of the models of the folds beside their answers: nothing."""
 
     def _answer(self, model: Any, X: Any) -> Floats:
         return log_evidence(model.predict_proba(X))
@@ -193,21 +205,21 @@ class RowExpert(Expert):
 
 
 class TreesExpert(RowExpert):
-    """Trees, and how important each feature was to them: for each fold, and for all labels at last."""
+    """Trees, and how important each feature was to them: for each fold."""
 
     importances: list[Floats]
 
-    def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        blank = copy(self)
-        blank.importances = []
-        expert = super(TreesExpert, blank).learn(task, learned)
-        expert.importances = blank.importances[:-1]
-        return expert
+    def _remember(self, models: list[Any]) -> None:
+        self.importances = [model.feature_importances_ for model in models]
 
-    def _fit(self, X: Any, codes: Ints) -> Any:
-        model = super()._fit(X, codes)
-        self.importances.append(model.feature_importances_)
-        return model
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings of models that have not converged or see few classes: held-out rows tell what they are worth."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 class KernelExpert(RowExpert):
@@ -232,10 +244,8 @@ class KernelRidge:
         self._P, self._d = X[rows], varying_columns(X)
         K = np.asarray(self._kernel(self._P), dtype=np.float64)
         K[np.diag_indices(len(rows))] += RIDGE
-        with one_thread():
-            self._coefficients = scipy.linalg.solve(
-                K, np.eye(codes.max() + 1)[codes[rows]], assume_a="pos", check_finite=False
-            )
+        Y = np.eye(codes.max() + 1)[codes[rows]]
+        self._coefficients = scipy.linalg.solve(K, Y, assume_a="pos", check_finite=False)
         return self
 
     def scores(self, X: Any) -> Floats:

@@ -136,35 +136,31 @@ def _offset_for(needed: Floats, count: int, now: float) -> float:
     return float((below + above) / 2)
 
 
-def refine(F: Floats, labels: Labels, low: Floats, high: Floats, solve: Solve) -> tuple[Ints, Floats, Floats]:
-    """Decisions (n,) refined from the scores F under the shares, their spread scores (n, c), and its offsets (c,).
+def refine(F: Floats, labels: Labels, low: Floats, high: Floats, solve: Solve) -> Ints:
+    """Classes (n,) refined over the graph from the scores F under the shares; labelled rows have their own.
 
     ``solve(Y, tolerance)`` is the operator of the graph. Only what changed since the last round is solved for.
     """
     n, c = F.shape
-    decided = (F + offsets(F, low, high)).argmax(axis=1)
+    decided = _decide(F, offsets(F, low, high), labels)
     before: Floats = np.zeros((n, c))
     spread: Floats = np.zeros((n, c))
     b: Floats = np.zeros(c)
     for number in range(ROUNDS):
-        D = decisions_as_labels(decided, labels, c)
+        D = np.eye(c)[decided]
         changed = D - before
         if number and (changed != 0).any(axis=1).mean() < STILL:
             break
         # All of D has the length sqrt(n); what changed is shorter, and needs as much fewer digits.
-        tolerance = min(0.5, ROUGHLY * np.sqrt(n) / np.linalg.norm(changed))
-        step = solve(changed, tolerance)
+        step = solve(changed, min(0.5, ROUGHLY * np.sqrt(n) / np.linalg.norm(changed)))
         before, spread = D, spread + step
         ahead = spread + MOMENTUM * step if number else spread
         b = offsets(ahead, low, high, b)
-        decided = (ahead + b).argmax(axis=1)
-    return decided, spread, offsets(spread, low, high, b)
+        decided = _decide(ahead, b, labels)
+    return decided
 
 
-def decisions_as_labels(decided: Ints, labels: Labels, c: int) -> Floats:
-    """One-hot (n, c), labelled rows with their own label."""
-    D = np.zeros((len(decided), c))
-    D[np.arange(len(decided)), decided] = 1
-    D[labels.rows] = 0
-    D[labels.rows, labels.codes] = 1
-    return D
+def _decide(F: Floats, b: Floats, labels: Labels) -> Ints:
+    decided = (F + b).argmax(axis=1)
+    decided[labels.rows] = labels.codes
+    return decided
