@@ -128,13 +128,11 @@ def product(folder: Path, n: int, m: int = M) -> dict[str, float]:
 
 def dask(folder: Path, n: int) -> dict[str, float]:
     """Two worker processes of one thread each, which read the same file; all answers come to the client."""
-    from distributed import Client
-
     from greenlabel.blocks import NpyBlocks
-    from greenlabel.dask_blocks import distribute, local_cluster
+    from greenlabel.dask_blocks import distribute, start_local
 
     few, y = few_labels(folder, n)
-    with local_cluster(2) as cluster, Client(cluster) as client:
+    with start_local(2) as client:
         client.run(lambda: __import__("greenlabel"))
         rows = distribute(NpyBlocks(folder / "rows.npy"))
         start = time.perf_counter()

@@ -32,7 +32,7 @@ try:
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
-    from distributed import Client, LocalCluster, default_client
+    from distributed import Client, default_client
     from distributed.comm import connect as comm_connect
 except ImportError as error:
     raise MissingLibraryError("this runs on Dask, which is not installed; pip install 'greenlabel[dask]'.") from error
@@ -190,7 +190,7 @@ def current_client() -> Client | None:
 def connect(address: str, patience: float = PATIENCE) -> Client:
     """A client of the scheduler at an address such as tcp://host:8786; "local" starts a cluster on this machine."""
     if address == "local":
-        return Client(local_cluster())
+        return start_local(dask.system.CPU_COUNT)
     if not answers(address, patience):
         raise ClusterError(
             f"no Dask scheduler answers at {address} within {patience:g} seconds; check the address, and start one "
@@ -199,15 +199,15 @@ def connect(address: str, patience: float = PATIENCE) -> Client:
     return Client(address, timeout=patience)
 
 
-def local_cluster(n_workers: int | None = None) -> LocalCluster:
-    """A cluster on this machine, one process for each core or as many as are asked for.
+def start_local(n_workers: int) -> Client:
+    """A cluster of so many processes on this machine, which ends with its client.
 
-    Dask makes its workers give memory back to the system at once. Steps use the same amount again and again, and getting
-    it back each time would cost a third of their time.
+    Dask makes its workers give memory back to the system at once. Steps use the same amount again and again; to get it
+    anew each time costs a third of their time.
     """
-    quick = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": quick}):
-        return LocalCluster(n_workers=n_workers or dask.system.CPU_COUNT, threads_per_worker=1, dashboard_address=":0")
+    environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+        return Client(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
 
 
 def answers(address: str, patience: float) -> bool:
