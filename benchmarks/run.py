@@ -173,6 +173,15 @@ def page(r: Results) -> str:
     )
 
 
+def write_page(r: Results) -> None:
+    """All sections; that of scale.py where it has been run."""
+    import scale
+
+    kept = scale.KEPT
+    more = "\n" + scale.section(json.loads(kept.read_text())) + "\n" if kept.exists() else ""
+    (FOLDER / "RESULTS.md").write_text(page(r) + more)
+
+
 def switch_rows(r: Results) -> list[tuple[str, ...]]:
     sizes = {name: found for name, found in r["switch"].items() if isinstance(found, dict)}
     return [
@@ -221,7 +230,7 @@ def main() -> None:
     if missing:
         raise SystemExit(f"no page yet: {', '.join(missing)} not measured or failed; run them with --only.")
     draw_growth(results, FOLDER / "growth.png")
-    (FOLDER / "RESULTS.md").write_text(page(results))
+    write_page(results)
     print(markdown(("measure", "bar", "aim", "measured"), rows(results)))
 
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from greenlabel import AnchoredGreenClassifier, neighbors
 from greenlabel.blocks import ArrayBlocks, NpyBlocks
-from greenlabel.dask_blocks import PATIENCE, connect, current_client, distribute
+from greenlabel.dask_blocks import PATIENCE, connect, current_client, distribute, start_local
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import ClusterError, DataError
 from greenlabel.parquet_blocks import AsMatrix, ParquetBlocks
@@ -220,6 +220,13 @@ def test_kept_neighbours_that_are_lost_with_a_worker_are_found_again(data, expec
         model = fitted(da.from_array(X, chunks=(100, -1)), y)
         os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
         assert_same(model, expected)
+
+
+def test_workers_of_a_local_cluster_keep_their_memory(client):
+    with start_local(1) as other:
+        (environment,) = other.run(lambda: dict(os.environ)).values()
+    assert environment["MALLOC_MMAP_THRESHOLD_"] == str(2**30)
+    assert environment["OMP_NUM_THREADS"] == "1"
 
 
 def test_connect_finds_a_scheduler(client):

@@ -111,6 +111,15 @@ def test_no_module_imports_itself_in_a_circle():
         pytest.fail(f"modules import each other: {' <- '.join(cycle.args[1])}")
 
 
+def test_only_dask_blocks_imports_dask():
+    assert {module for module in SOURCES if outsiders(module) & {"dask", "distributed"}} == {"dask_blocks"}
+
+
+def test_only_parquet_blocks_imports_pyarrow_among_the_blocks():
+    assert "pyarrow" in outsiders("parquet_blocks")
+    assert not any("pyarrow" in outsiders(module) for module in ("blocks", "dask_blocks", "sources", "anchored"))
+
+
 def test_only_neighbors_imports_faiss():
     assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"neighbors"}
 
@@ -134,4 +143,4 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
-    assert shells <= {"base", "estimators", "experts", "blended"}
+    assert shells <= {"base", "estimators", "anchored", "experts", "blended"}

@@ -196,7 +196,8 @@ def read_npy(mark: FileMark, offset: int, dtype: Any, width: int, stretches: lis
         for stretch in stretches:
             start, stop = stop, stop + len(stretch)
             file.seek(offset + stretch.start * row_bytes)
-            if file.readinto(X[start:stop].reshape(-1).view(np.uint8)) < len(stretch) * row_bytes:  # type: ignore[arg-type]
+            room: Any = X[start:stop].reshape(-1).view(np.uint8)
+            if file.readinto(room) < len(stretch) * row_bytes:
                 raise torn_npy(mark, f"it ends before row {stretch.stop}")
     return X
 

@@ -36,9 +36,9 @@ def _as_blocks(X: Any, target: str | None, block_rows: int | None) -> Any:
         return _open_path(Path(X), target, block_rows)
     kind = type(X).__module__.partition(".")[0]
     if kind in ("dask", "zarr"):
-        from greenlabel import dask_blocks
+        from greenlabel.dask_blocks import from_dask, from_zarr
 
-        return dask_blocks.from_zarr(X) if kind == "zarr" else dask_blocks.from_dask(X)
+        return from_zarr(X) if kind == "zarr" else from_dask(X)
     if isinstance(X, np.memmap) and X.ndim == 2:
         return ArrayBlocks(X, block_rows)
     return None
@@ -48,9 +48,9 @@ def _open_path(path: Path, target: str | None, block_rows: int | None) -> Blocks
     if path.suffix == ".npy":
         return NpyBlocks(path, block_rows)
     if path.suffix == ".zarr":
-        from greenlabel import dask_blocks
+        from greenlabel.dask_blocks import from_zarr
 
-        return dask_blocks.from_zarr(path)
+        return from_zarr(path)
     if path.suffix in (".parquet", ".pq") or path.is_dir():
         from greenlabel.parquet_blocks import ParquetBlocks
 
