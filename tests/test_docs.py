@@ -15,6 +15,7 @@ import re
 import tokenize
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
-def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch):
+def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch, all_trees):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     for snippet in snippets(page):
@@ -145,10 +146,10 @@ def test_every_figure_is_shown_small_and_made_by_the_script():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parameter_page_has_every_parameter_with_its_default(name):
     page = (ROOT / "docs" / "parameters.md").read_text()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
-    start = next(i for i, row in enumerate(rows) if f"`{name}`" in row)
-    header, column = rows[start], rows[start].index(f"`{name}`")
-    table = {row[0]: row[column] for row in rows[start + 2 :] if len(row) == len(header) and row[column]}
+    lines = page[page.index("| parameter |") :].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in takewhile(bool, lines)]
+    column = rows[0].index(f"`{name}`")
+    table = {row[0]: row[column] for row in rows[2:] if row[column]}
     defaults = getattr(greenlabel, name)().get_params()
     assert table == {f"`{key}`": "`" + repr(value).replace("'", '"') + "`" for key, value in defaults.items()}
     for key in defaults:
