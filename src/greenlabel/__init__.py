@@ -3,8 +3,7 @@
 Graph-based semi-supervised learning with the improved Green-function method, F = G Y.
 """
 
-from importlib import import_module
-from typing import Any
+from importlib import import_module as _import_module
 
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.blended import BlendedClassifier
@@ -34,8 +33,8 @@ __all__ = [
 _ON_FIRST_USE = {"label_table": "greenlabel.tables.labelling"}  # needs the libraries of an extra, slow to import
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module 'greenlabel' has no attribute {name!r}")
-    thing = globals()[name] = getattr(import_module(_ON_FIRST_USE[name]), name)
+    thing = globals()[name] = getattr(_import_module(_ON_FIRST_USE[name]), name)
     return thing
