@@ -347,9 +347,9 @@ def page(kept: dict[str, Any]) -> str:
             bars(kept),
             table(kept),
             "The experts are those of `BlendedClassifier()` on features scaled by its own rule, each alone. The peers "
-            "get the\nsame scaled features: scikit-learn's `LabelSpreading` (10 neighbours) and `SelfTrainingClassifier` "
-            "(logistic\nregression), both on MNIST for the first draw only, and GraphLearning's Poisson learning on "
-            "greenlabel's graph.\nMNIST has no weighted graph: its rows x columns are beyond five million.",
+            "get the\nsame features: scikit-learn's `LabelSpreading` (10 neighbours) and `SelfTrainingClassifier` "
+            "(logistic regression), both\non MNIST for the first draw only, and GraphLearning's Poisson learning on "
+            "greenlabel's graph. MNIST has no weighted\ngraph: its rows x columns are beyond five million.",
             "## Wins and losses",
             "Number of data sets, by the means above.",
             wins(kept),
