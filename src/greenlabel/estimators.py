@@ -268,6 +268,7 @@ def leave_one_out(model: GraphClassifier) -> Floats:
 
     Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row has
     nothing to be recognised by where its class has no other label, or no other label leads to it: do not count it.
+    Of a BlendedClassifier they are the scores of its folds, without the labels of a fifth of the rows at a time.
     """
     if not isinstance(model, GraphClassifier):
         raise ParameterError(

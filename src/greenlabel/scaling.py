@@ -23,6 +23,7 @@ from greenlabel.projection import sample_rows
 Floats = NDArray[np.floating]
 
 SCALING_ROWS = 10_000  # rows of a sample that tells ranges, percentiles and deviations
+SCALING_VALUES = 20_000_000  # numbers in it; the sample is dense
 FAR_APART = 10.0  # ranges that differ so many times are of different units
 TAILS = (0.01, 0.99)  # quantiles at which columns of different units are cut off
 
@@ -57,7 +58,8 @@ class Scaling:
 
 def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:
     """The scaling of the columns of X, from a sample of its rows."""
-    sample = X[sample_rows(X.shape[0], SCALING_ROWS, rng)]
+    size = max(100, min(SCALING_ROWS, SCALING_VALUES // X.shape[1]))
+    sample = X[sample_rows(X.shape[0], size, rng)]
     is_sparse = sp.issparse(sample)
     sample = (sample.toarray() if is_sparse else sample).astype(np.float64, copy=False)
     low, high = sample.min(axis=0), sample.max(axis=0)
