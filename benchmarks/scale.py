@@ -211,9 +211,7 @@ def run_all(rows: int, only: list[str]) -> None:
 def section(r: dict[str, Any]) -> str:
     """Millions of rows, for RESULTS.md."""
     fit, floor = r["fit"], min(r["product before"]["seconds"], r["product after"]["seconds"])
-    seconds = {int(name.split()[1]): r[name]["seconds"] for name in r if name.startswith("fit ")} | {
-        ROWS: fit["seconds"]
-    }
+    seconds = {r[name]["n"]: r[name]["seconds"] for name in r if name.startswith("fit")}
     exponent = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     product = "the bare product of the same rows in the same blocks"
     bars = [
@@ -239,12 +237,13 @@ def section(r: dict[str, Any]) -> str:
             "## Millions of rows",
             f"`python benchmarks/scale.py`, commit {commits}.\n"
             f"{ROWS:,} x {COLUMNS} uint8 rows in a memory map, synthetic: images of MNIST, each shifted by up to two\n"
-            f"pixels and noised. `AnchoredGreenClassifier({M}, {K})`, ten labels per class. The product is the better of one\n"
-            "before and one after the fit; each ran once, in a process of its own.",
+            f"pixels and noised. `AnchoredGreenClassifier({M}, {K})`, ten labels per class. The product is\n"
+            "the better of one before and one after the fit; each ran once, in a process of its own.",
             markdown(("measure", "bar", "aim", "measured"), bars),
             f"By its path, read and not mapped, the same takes {r['path']['seconds'] / 60:.1f} minutes and\n"
-            f"{r['path']['gib']:.2f} GiB. That answers are equal to the last bit over blocks, threads, sources and "
-            "workers,\nand that killed workers change nothing, are tests (`tests/test_blocks.py`, `tests/test_dask_blocks.py`).",
+            f"{r['path']['gib']:.2f} GiB. That answers are equal to the last bit over blocks, threads, sources and\n"
+            "workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
+            "`tests/test_dask_blocks.py`).",
             markdown(("rows", "anchors", "time", "memory", "accuracy"), lines),
         ]
     )

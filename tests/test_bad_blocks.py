@@ -171,6 +171,13 @@ def test_labels_for_rows_that_do_not_exist_are_refused(model, data, tmp_path):
     refused(model, tmp_path / "rows.npy", "label", LabelError, "names a column, which only Parquet files have")
 
 
+def test_labels_are_never_features(model, data, tmp_path):
+    X, y = data
+    tables(X, tmp_path, label=y)
+    refused(model, ParquetBlocks(tmp_path), "label", LabelError, "'label' are among the features; open .* without=")
+    assert model.fit(ParquetBlocks(tmp_path, without="label"), "label").n_features_in_ == 4
+
+
 def test_fewer_rows_than_anchors_are_refused(data, tmp_path):
     X, y = data
     np.save(tmp_path / "rows.npy", X[:50])

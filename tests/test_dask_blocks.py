@@ -8,7 +8,9 @@ from contextlib import closing
 from threading import Thread
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from distributed import Client, LocalCluster
@@ -117,6 +119,14 @@ def test_chunks_of_unknown_length_are_counted(client, data, expected):
     X, y = data
     more = da.from_array(np.vstack([X, np.zeros_like(X)]), chunks=(500, -1))
     assert_same(fitted(more[more.sum(axis=1) > 0], y), expected)
+
+
+def test_a_dask_frame_has_blocks_too(client, data, expected):
+    X, y = data
+    frame = dd.from_pandas(pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]), npartitions=5)
+    model = fitted(frame, y)
+    assert_same(model, expected)
+    assert model.feature_names_in_[3] == "x3"
 
 
 def test_answers_are_lazy(client, data, expected):

@@ -25,6 +25,8 @@ def open_rows(X: Any, y: Any = None, block_rows: int | None = None) -> tuple[Blo
     if isinstance(y, str):
         if not hasattr(source, "column"):
             raise LabelError(f"y={y!r} names a column, which only Parquet files have; give one label per row.")
+        if y in source.names:  # of blocks that the caller opened
+            raise LabelError(f"the labels {y!r} are among the features; open the files with without={y!r}.")
         y = source.column(y)
     return _numbers(X, source), y
 
