@@ -187,3 +187,69 @@ def test_columns_are_chosen_by_names_and_patterns():
 def test_the_same_seed_gives_the_same_features(table):
     first, second = (TableFeatures(seed=3).fit_transform(table, table.columns) for _ in range(2))
     assert_array_equal(first, second)
+
+
+def test_dates_that_are_all_different_are_dates_and_no_names():
+    days = [str(datetime.date(2020, 1, 1) + datetime.timedelta(i)) for i in range(N)]
+    stamps = [f"{day}T10:00:00" for day in days]
+    steps = TableFeatures()
+    steps.fit_transform(pl.DataFrame({"day": days, "stamp": stamps}), ["day", "stamp"])
+    assert kinds(steps) == {"day": "date", "stamp": "date"}
+
+
+def test_text_of_a_language_without_blanks_is_text():
+    steps = TableFeatures()
+    steps.fit_transform(pl.DataFrame({"note": [f"今日は良い天気です第{i}回" for i in range(N)]}), ["note"])
+    assert kinds(steps) == {"note": "text"}
+
+
+def test_raw_bytes_are_dropped():
+    steps = TableFeatures()
+    steps.fit_transform(
+        pl.DataFrame({"raw": [bytes([i]) for i in range(N)], "size": range(N, 0, -1)}), ["raw", "size"], {"size"}
+    )
+    assert kinds(steps) == {"raw": "dropped", "size": "number"}
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_dates_that_are_none_are_counted(table, as_text):
+    old = table.select(pl.col("when").cast(pl.String) if as_text else "when", "size")
+    steps = TableFeatures()
+    steps.fit_transform(old, old.columns)
+    for words, count in ([["no date", "never"], 2], [["2020-05-06", "never"], 1], [["2020-05-06", None], 0]):
+        X, unseen = steps.transform(pl.DataFrame({"when": words, "size": [0.0, 1.0]}))
+        assert unseen == ({"when": count} if count else {})
+        assert np.isfinite(X).all()
+
+
+EMPTY = pl.Series([None, None])
+
+
+@pytest.mark.parametrize("name", ["size", "color", "note", "when"])
+def test_a_column_that_is_all_gaps_needs_no_type(table, name):
+    names = ["size", "color", "note", "when"]
+    for old in (table, table.with_columns(pl.col("when").cast(pl.String))):
+        steps = TableFeatures()
+        steps.fit_transform(old, names)
+        X, unseen = steps.transform(old.head(2).with_columns(EMPTY.alias(name)))
+        assert np.isfinite(X).all()
+        assert unseen == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("size", [[1.0], [2.0]]),
+        ("size", [datetime.date(2020, 1, 1)] * 2),
+        ("color", [[1.0], [2.0]]),
+        ("color", [b"\xff"] * 2),
+        ("note", [{"x": 1}, {"x": 2}]),
+        ("when", [5, 6]),
+    ],
+)
+def test_a_column_of_another_kind_is_refused_by_name(table, name, values):
+    names = ["size", "color", "note", "when"]
+    steps = TableFeatures()
+    steps.fit_transform(table, names)
+    with pytest.raises(TableError, match=f"Column '{name}' holds .* the model learned"):
+        steps.transform(table.head(2).with_columns(pl.Series(name, values)))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import skops.io
 from sklearn.datasets import load_iris
 
 import greenlabel
@@ -332,3 +333,126 @@ def test_the_name_is_there_without_importing_the_libraries_of_tables():
     assert "label_table" in greenlabel.__all__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         greenlabel.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "category", "object", "string"])
+def test_a_pandas_target_keeps_its_type(iris, dtype):
+    codes = pd.Series(np.arange(150) // 50).where(iris[0]["species"].notna())
+    frame = iris[0].assign(species=codes.astype("Int64").astype(dtype))
+    before = frame.copy()
+    filled, _ = label_table(frame, "species")
+    assert filled["species"].dtype == frame["species"].dtype
+    assert filled["species"].notna().all()
+    pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize("target", [1, "1"])
+def test_names_that_are_numbers_are_kept(iris, target):
+    frame = pd.DataFrame({0: iris[0].iloc[:, 2], 1: iris[0]["species"]})
+    filled, _ = label_table(frame, target, features=[0])
+    assert list(filled.columns) == [0, 1, "1_source", "1_confidence", "1_margin"]
+    assert filled[1].notna().all()
+
+
+def test_names_with_levels_are_kept(iris):
+    frame = pd.DataFrame({("a", "b"): iris[0].iloc[:, 2], ("y", ""): iris[0]["species"]})
+    filled, _ = label_table(frame, str(("y", "")))
+    assert filled[("y", "")].notna().all()
+    assert filled.columns.nlevels == 2
+
+
+def test_columns_of_odd_pandas_types_are_understood(iris):
+    frame = iris[0].assign(
+        mixed=pd.Series([1, "x", pd.NA] * 50, dtype=object),
+        month=pd.period_range("2020", periods=150, freq="M"),
+        range=pd.cut(iris[0].iloc[:, 0], 3),
+    )
+    _, result = label_table(frame, "species")
+    kinds = {column.name: column.kind for column in result.columns}
+    assert {name: kinds[name] for name in ("mixed", "month", "range")} == {
+        "mixed": "category",
+        "month": "date",
+        "range": "category",
+    }
+
+
+def test_what_means_no_label_may_be_a_number_and_is_saved(rng, tmp_path):
+    X = rng.normal(size=40) + 9 * (np.arange(40) % 2)
+    frame = pl.DataFrame({"x": X, "y": np.where(np.arange(40) < 10, np.arange(40) % 2, -1)})
+    filled, result = label_table(frame, "y", unlabelled=-1)
+    assert set(filled["y"]) == {0, 1}
+    result.save(tmp_path / "m.green")
+    again, facts = predict_table(load_model(tmp_path / "m.green"), frame)
+    assert set(again["y"]) == {0, 1}
+    assert facts["labels_given"] == 10
+
+
+def test_vectors_beside_new_rows(iris, tmp_path):
+    V = iris[0].iloc[:, :4].to_numpy()
+    frame = iris[0][["species"]]
+    _, result = label_table(frame, "species", vectors=V)
+    result.save(tmp_path / "m.green")
+    again, _ = predict_table(load_model(tmp_path / "m.green"), frame, vectors=V)
+    assert list(again.columns) == ["species", *ADDED]
+    with pytest.raises(TableError, match="give them by --vectors"):
+        predict_table(load_model(tmp_path / "m.green"), frame)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5])
+def test_a_seed_that_is_none_is_refused(iris, seed):
+    with pytest.raises(ParameterError, match="random_state"):
+        label_table(iris[0], "species", random_state=seed)
+
+
+def test_decimal_labels_are_saved(rng, tmp_path):
+    labels = pl.Series([0, 1] * 5 + [None] * 10).cast(pl.Decimal(10, 2))
+    filled, result = label_table(pl.DataFrame({"x": rng.normal(size=20), "y": labels}), "y")
+    assert filled["y"].dtype == labels.dtype
+    result.save(tmp_path / "m.green")
+    assert load_model(tmp_path / "m.green").classes == [0, 1]
+
+
+def test_few_rows_are_a_warning_in_the_result(recwarn):
+    _, result = label_table(pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["u", "v", None]}), "y")
+    assert any("too many for 3 rows" in warning for warning in result.warnings)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pl.Series([None] * 3, dtype=pl.Float64),
+        pl.Series([None] * 3, dtype=pl.Enum(["q"])),
+        pl.Series([None] * 3),
+        pl.Series(["", " ", None]),
+    ],
+)
+def test_an_empty_target_of_new_rows_takes_the_labels_whatever_its_type(iris, model_file, target):
+    new = pl.from_pandas(iris[0]).head(3).with_columns(target.alias("species"))
+    filled, _ = predict_table(load_model(model_file), new)
+    assert filled["species"].to_list() == ["setosa"] * 3
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], [[1.0]] * 3])
+def test_a_target_of_new_rows_that_cannot_hold_the_classes_is_refused(iris, model_file, values):
+    new = pl.from_pandas(iris[0]).head(3).with_columns(pl.Series("species", values))
+    with pytest.raises(LabelError, match="Column 'species' holds"):
+        predict_table(load_model(model_file), new)
+
+
+@pytest.mark.parametrize("facts", [{"format": "1"}, {"format": None}])
+def test_a_model_of_no_known_format_is_refused(model_file, facts):
+    rewritten(model_file, **facts)
+    with pytest.raises(ModelFileError, match="is no greenlabel model"):
+        load_model(model_file)
+
+
+@pytest.mark.parametrize("objects", [{"x": 3}, {"features": 3, "model": 4}])
+def test_a_model_of_other_objects_is_refused(model_file, objects):
+    with zipfile.ZipFile(model_file) as archive:
+        facts = archive.read(FACTS)
+    with zipfile.ZipFile(model_file, "w") as archive:
+        archive.writestr(FACTS, facts)
+        archive.writestr(OBJECTS, skops.io.dumps(objects))
+    with pytest.raises(ModelFileError, match="is no greenlabel model"):
+        load_model(model_file)

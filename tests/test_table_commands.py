@@ -204,6 +204,9 @@ BAD = {  # what is wrong: (what is done to the table, further words, the sentenc
     "no format": (None, [*TABLE, "-o", "out.doc"], "ends in one of .csv"),
     "report folder": (None, [*TABLE, "--report", "no/r.html"], "folder no does not exist"),
     "no vectors": (None, [*TABLE, "--vectors", "v.npy"], "v.npy does not exist"),
+    "report on standard output": (None, [*TABLE, "--report", "-"], "takes the table alone"),
+    "one file twice": (None, [*TABLE, "--report", "x", "--save", "x"], "x is named for two things"),
+    "over the input": (None, [*TABLE, "--save", "shop.csv", "--force"], "shop.csv is named for two things"),
     "drop": (None, [*TABLE, "--drop", "colour"], "did you mean 'color'?"),
 }
 
@@ -244,6 +247,49 @@ def test_predict_refuses_what_does_not_fit_and_counts_what_is_new(folder, capsys
     assert run("predict", "m.green", "shop.csv", "--json", "--force") == 0
     assert json.loads(capsys.readouterr().out)["values_never_seen"] == {"color": 60}
     assert not (folder / "few-labelled.csv").exists()
+
+
+def test_predict_says_what_the_output_cannot_hold(folder, capsys):
+    V = np.random.default_rng(0).normal(size=(120, 5)) + 6 * (np.arange(120) % 2)[:, None]
+    pl.read_csv("shop.csv").select("kind").with_columns(emb=V).write_parquet("emb.parquet")
+    assert run("label", "emb.parquet", "-t", "kind", "--save", "m.green", "-q") == 0
+    assert run("predict", "m.green", "emb.parquet", "-o", "p.csv") == 0
+    assert "column 'emb' is left out" in capsys.readouterr().out
+
+
+def test_a_table_that_is_full_already_is_passed_on(folder, capsys):
+    assert run("label", "shop.csv", "-t", "kind", "-o", "full.csv", "--save", "m.green", "-q") == 0
+    pl.read_csv("full.csv").drop("kind_source", "kind_confidence", "kind_margin").write_csv("new.csv")
+    assert run("predict", "m.green", "new.csv") == 0
+    assert "120 rows: 120 had a label, 0 filled in" in capsys.readouterr().out
+
+
+def test_a_full_disk_names_the_file(folder, capsys, monkeypatch):
+    def full(*words):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("zipfile.ZipFile.writestr", full)
+    assert run("label", "shop.csv", "-t", "kind", "--save", "m.green") == 1
+    assert "m.green cannot be written: No space left on device" in capsys.readouterr().err
+    assert not (folder / "m.green").exists()
+
+
+def test_the_home_folder_is_left_alone(folder):
+    home = folder / "home"
+    home.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SKB_")}
+    command = [sys.executable, "-m", "greenlabel", "label", "shop.csv", "-t", "kind", "-q"]
+    subprocess.run(command, env=environment | {"HOME": str(home)}, check=True)
+    assert not (home / "skrub_data").exists()
+
+
+@pytest.mark.parametrize("command", ["label", "predict"])
+def test_help_is_broken_by_the_terminal_and_not_by_the_source(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "240")
+    monkeypatch.setenv("TERMINAL_WIDTH", "240")
+    assert run(command, "-h") == 0
+    said = capsys.readouterr().out
+    assert {"label": "The other columns stay as they are", "predict": "holds already are kept too"}[command] in said
 
 
 def test_an_interrupt_leaves_no_half_file(folder):

@@ -5,10 +5,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
 from polars.testing import assert_frame_equal
 
 from greenlabel.errors import TableError
-from greenlabel.tables.files import WRITERS, check_output, left_out, nearest_name, read_table, typed, write_table
+from greenlabel.tables.files import (
+    WRITERS,
+    check_apart,
+    check_output,
+    left_out,
+    nearest_name,
+    read_table,
+    read_vectors,
+    typed,
+    write_table,
+)
 
 FRAME = pl.DataFrame(
     {
@@ -78,6 +89,9 @@ def test_vectors_are_left_out_of_formats_that_cannot_hold_them(tmp_path):
     frame = pl.DataFrame({"v": [[1.0, 2.0]], "x": [1]})
     assert left_out(tmp_path / "a.csv", frame) == left_out(Path("-"), frame) == ["v"]
     assert left_out(tmp_path / "a.parquet", frame) == left_out(tmp_path / "a.jsonl", frame) == []
+    raw = pl.DataFrame({"b": [b"\xff"], "o": pl.Series([object()], dtype=pl.Object)})
+    assert left_out(tmp_path / "a.csv", raw) == left_out(tmp_path / "a.jsonl", raw) == ["b", "o"]
+    assert left_out(tmp_path / "a.parquet", raw) == ["o"]
     write_table(tmp_path / "a.csv", frame)
     assert read_table(tmp_path / "a.csv").columns == ["x"]
 
@@ -87,7 +101,9 @@ BROKEN = {
     "long.csv": (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 fields, the header has 2"),
     "quote.csv": (b'a,b\n1,"x\n', "a quote is opened and never closed"),
     "latin.csv": ("a,b\n1,é\n".encode("latin-1"), "not UTF-8 text; save the table as UTF-8"),
+    "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "is UTF-16 text; save the table as UTF-8"),
     "empty.csv": (b"", "has no header"),
+    "empty.jsonl": (b"\n", "holds no rows"),
     "header.csv": (b"a,b\n", "holds no rows"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
     "torn.parquet": (b"PAR1 and no more", "cannot be read as parquet"),
@@ -121,13 +137,72 @@ def test_an_array_that_is_no_table_of_numbers_is_refused(tmp_path):
         read_table(tmp_path / "a.npy")
 
 
+def test_images_in_an_archive_are_refused_by_their_shape(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.zeros((3, 2, 2)), y=np.arange(3))
+    with pytest.raises(TableError, match=r"shape \(3, 2, 2\).*2-D array"):
+        read_table(tmp_path / "a.npz")
+
+
+def test_bytes_in_an_archive_are_text_and_complex_numbers_are_passed_over(tmp_path):
+    np.savez(tmp_path / "a.npz", y=np.array([b"u", b"v"]), z=np.array([1j, 2j]))
+    assert read_table(tmp_path / "a.npz").to_dict(as_series=False) == {"y": ["u", "v"]}
+
+
+def test_vectors_are_read_from_an_array_file_alone(tmp_path):
+    np.savez(tmp_path / "v.npz", X=np.eye(2))
+    with pytest.raises(TableError, match=r"v\.npz cannot be read as \.npy"):
+        read_vectors(tmp_path / "v.npz")
+
+
+def test_names_that_stand_twice_in_a_sheet_are_refused(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        sheet = book.add_worksheet()
+        for row, cells in enumerate([("a", "a", "b"), (1, 2, 3)]):
+            sheet.write_row(row, 0, cells)
+    with pytest.raises(TableError, match="more than one column named 'a'"):
+        read_table(tmp_path / "a.xlsx")
+
+
+def test_a_long_field_and_a_long_header_are_read(tmp_path):
+    (tmp_path / "field.csv").write_text(f'a,b\n1,"{"x" * 3_000_000}"\n')
+    assert read_table(tmp_path / "field.csv")["b"].str.len_chars().to_list() == [3_000_000]
+    names = [str(i) for i in range(20_000)]
+    (tmp_path / "header.csv").write_text(",".join(names) + "\n" + ",".join(["007"] * 20_000) + "\n")
+    assert set(read_table(tmp_path / "header.csv").row(0)) == {"007"}
+
+
+def test_a_byte_order_mark_before_json_is_no_part_of_it(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\n')
+    assert read_table(tmp_path / "a.jsonl")["a"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["0,5", "-12,25", "3"], [0.5, -12.25, 3.0]),
+        (["1,234", "12"], None),  # a thousand, or a little more than one
+        (["0,5", "1.5"], None),
+        (["1,2,3", "0,5"], None),
+    ],
+)
+def test_a_decimal_comma_is_understood_where_it_can_mean_nothing_else(values, numbers):
+    assert typed(pl.DataFrame({"a": values}))["a"].to_list() == (numbers or values)
+
+
+def test_a_sheet_that_is_too_small_is_refused(tmp_path):
+    with pytest.raises(TableError, match="a sheet holds fewer"):
+        write_table(tmp_path / "a.xlsx", pl.DataFrame({"a": ["x" * 2**15]}))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_missing_file_brings_the_nearest_name(tmp_path):
     (tmp_path / "flowers.csv").write_text("a\n1\n")
-    with pytest.raises(TableError, match=r"flower\.csv does not exist; did you mean .*flowers\.csv"):
+    with pytest.raises(TableError, match=r"flower\.csv does not exist; did you mean .*flowers\.csv\?$"):
         read_table(tmp_path / "flower.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableError, match="is a folder"):
-        read_table(tmp_path / "folder.csv")
+    for folder in (tmp_path / "folder.csv", tmp_path):
+        with pytest.raises(TableError, match="is a folder"):
+            read_table(folder)
 
 
 def test_an_output_is_refused_before_any_work(tmp_path):
@@ -135,12 +210,26 @@ def test_an_output_is_refused_before_any_work(tmp_path):
     for path, reason in [
         (tmp_path / "there.csv", "exists already; give --force"),
         (tmp_path / "no" / "a.csv", "does not exist; make it"),
-        (tmp_path, "is a folder|has no extension"),
+        (tmp_path, "is a folder"),
         (tmp_path / "a.doc", "ends in one of"),
     ]:
         with pytest.raises(TableError, match=reason):
             check_output(path, False, WRITERS)
     check_output(tmp_path / "there.csv", True, WRITERS)
+    with pytest.raises(TableError, match="takes the table alone"):
+        check_output(Path("-"), False)
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write everywhere
+    with pytest.raises(TableError, match="may not be written to"):
+        check_output(tmp_path / "a.csv", False, WRITERS)
+
+
+def test_one_file_for_two_things_is_refused(tmp_path):
+    check_apart(tmp_path / "a", tmp_path / "b", Path("-"), Path("-"))
+    with pytest.raises(TableError, match="a is named for two things"):
+        check_apart(tmp_path / "a", tmp_path / "b" / ".." / "a")
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):

@@ -197,7 +197,7 @@ def evidence(F: Floats) -> Floats:
     """
     beyond = F - F.mean(axis=1, keepdims=True)
     lead = beyond.max(axis=1, keepdims=True)
-    return np.divide(beyond, np.sqrt(lead), out=np.zeros_like(beyond), where=lead > 0)
+    return np.divide(beyond, np.sqrt(np.maximum(lead, 0)), out=np.zeros_like(beyond), where=lead > 0)
 
 
 def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Ints], Floats]) -> float:

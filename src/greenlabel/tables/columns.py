@@ -26,16 +26,17 @@ from greenlabel.checks import check_choice
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
-from greenlabel.tables.files import nearest_name, typed, without_gaps
+from greenlabel.tables.files import VECTORS, nearest_name, typed, with_points, without_gaps
 
 with requires("tables"):
     import polars as pl
-    from skrub import StringEncoder, TableVectorizer
+    from skrub import StringEncoder, TableVectorizer, ToDatetime
 
 Floats = NDArray[np.floating]
 
 SCALES = ("auto", "none", "standard")
 MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
+SEVERAL_WORDS = r"[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # some write no blanks
 KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
 
 
@@ -93,22 +94,31 @@ class TableFeatures:
         return self._joined(parts)
 
     def transform(self, frame: pl.DataFrame) -> tuple[Floats, dict[str, int]]:
-        """X of new rows, and how many values of each category column were never seen."""
+        """X of new rows, and how many values of a column were never seen: new categories, and dates that are none."""
         missing = [column.name for column in self.used if column.name not in frame.columns]
         if missing:
             raise TableError(
                 f"The table lacks {len(missing)} of the columns that the model needs: "
-                f"{', '.join(map(repr, missing[:8]))}; {nearest_name(missing[0], frame.columns)}"
+                f"{', '.join(map(repr, missing[:8]))}; "
+                f"{'give them by --vectors.' if missing == [VECTORS] else nearest_name(missing[0], frame.columns)}"
             )
+        known = frame.select(pl.col(column.name).is_not_null() for column in self.used)
         frame = plain(frame)
         frame = pl.DataFrame([_as_kind(frame[column.name], column) for column in self.used])
-        unseen = {
-            column.name: int((~frame[column.name].is_in(column.categories) & frame[column.name].is_not_null()).sum())
-            for column in self.used
-            if column.kind == "category"
-        }
-        X = self._joined([*self._vectors(frame), self._table(frame)])
-        return X, {name: count for name, count in unseen.items() if count}
+        table = self._table(frame)
+        return self._joined([*self._vectors(frame), table]), self._unseen(frame, known, table)
+
+    def _unseen(self, frame: pl.DataFrame, known: pl.DataFrame, table: Floats) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        start = 0
+        for column in (column for column in self.used if column.kind != "vector"):
+            is_known = known[column.name]
+            if column.kind == "category":
+                counts[column.name] = int((is_known & ~frame[column.name].is_in(column.categories)).sum())
+            elif column.kind == "date":
+                counts[column.name] = int((is_known & pl.Series(np.isnan(table[:, start]))).sum())
+            start += column.n_features
+        return {name: count for name, count in counts.items() if count}
 
     @property
     def used(self) -> list[Column]:
@@ -123,7 +133,7 @@ class TableFeatures:
             reasons = "; ".join(f"{column.name!r} {column.why}" for column in self.columns[:6])
             raise TableError(
                 f"No column can serve as a feature{f' ({reasons})' if reasons else ''}; "
-                "give columns of numbers, categories, text or dates beside the target."
+                "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
         if not self._named:
             return
@@ -148,7 +158,7 @@ class TableFeatures:
             warnings.simplefilter("ignore")  # unseen categories, which are counted
             try:
                 numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise TableError(
                     f"The table does not fit the model: {reason}; give columns of the kinds that it learned from."
@@ -200,13 +210,14 @@ class TableFeatures:
         if not chosen.any():
             return
         scaling = find_scaling(table[:, chosen], rng)
-        self._centre[chosen], self._spread[chosen] = scaling.centre, scaling.spread
+        varying = np.flatnonzero(chosen)[scaling.kept]
+        self._centre[varying], self._spread[varying] = scaling.centre, scaling.spread
         if always:
             self._centre[chosen] = table[:, chosen].mean(axis=0)
             self._spread[chosen] = table[:, chosen].std(axis=0)
             self._spread[chosen & (self._spread == 0)] = 1  # constant: any divisor will do
         elif scaling.units_differ:
-            self._low[chosen], self._high[chosen] = scaling.low, scaling.high
+            self._low[varying], self._high[varying] = scaling.low, scaling.high
 
     def _scale_parts(self, table: Floats) -> None:
         """All parts of a text, or of a date, together have the variance of one number."""
@@ -217,7 +228,7 @@ class TableFeatures:
             if kind == "text":
                 self._spread[part] = np.sqrt(variance.sum()) or 1.0
             if kind == "date":
-                self._spread[part] *= np.sqrt(max(1, int((variance > 0).sum())))
+                self._spread[part] *= np.sqrt(max(1, int(np.count_nonzero(variance))))
             start += n_features
 
     def _filled(self, table: Floats) -> Floats:
@@ -267,7 +278,9 @@ def _kind(series: pl.Series) -> str:
         return "number"
     if series.dtype.is_temporal():
         return "date"
-    return "structure" if series.dtype.is_nested() or series.dtype == pl.Object else "text"
+    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary) or isinstance(series.dtype, pl.BaseExtension):
+        return "structure"
+    return "text"
 
 
 def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
@@ -285,24 +298,55 @@ def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
         return ""
     if series.dtype.is_integer() and (series.is_sorted() or series.is_sorted(descending=True)):
         return "numbers the rows"
-    if kind == "text" and not series.cast(pl.String).str.contains(r"\s").any():
+    if kind == "text" and not series.str.contains(SEVERAL_WORDS).any() and not _holds_dates(series):
         return "names the rows (all values are different single words)"
     return ""
 
 
+def _holds_dates(text: pl.Series) -> bool:
+    try:
+        return bool(ToDatetime().fit_transform(text).dtype.is_temporal())
+    except ValueError:  # skrub's refusal of a column
+        return False
+
+
 def _as_kind(series: pl.Series, column: Column) -> pl.Series:
     """A column of new rows as the kind that the model learned; what does not fit is an error that names the row."""
-    if column.kind == "vector" and _kind(series) != "vector":
+    kind = _kind(series)
+    if column.kind == "vector" and kind != "vector":
         raise TableError(
             f"Column {column.name!r} holds no vectors, the model needs some of {column.n_features} numbers."
         )
-    if column.kind in ("category", "text"):
-        return series.cast(pl.String, strict=False) if _kind(series) != "structure" else series
-    if column.is_temporal and series.dtype == pl.String:
-        return series.str.to_datetime(strict=False)
-    if column.kind != "number" or series.dtype != pl.String:
+    if kind not in FITTING[column.kind] and not (column.is_temporal and kind == "date") and series.count():
+        raise TableError(
+            f"Column {column.name!r} holds {series.dtype} values, the model learned from a column of the kind "
+            f"{column.kind}; give it as it was there."
+        )
+    return series if column.kind == "vector" else AS_KIND[column.kind](series, column)
+
+
+def _as_words(series: pl.Series, column: Column) -> pl.Series:
+    return series.cast(pl.String)
+
+
+def _as_dates(series: pl.Series, column: Column) -> pl.Series:
+    """Dates, or where the model learned them from text, text; what is no date is a gap."""
+    if series.dtype == pl.Null:
+        return series.cast(pl.Datetime if column.is_temporal else pl.String)
+    if not column.is_temporal or series.dtype != pl.String:
         return series
-    bare = without_gaps(series)
+    try:
+        return series.str.to_datetime(strict=False)
+    except pl.exceptions.PolarsError:  # not one of them is a date
+        return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime)
+
+
+def _as_number(series: pl.Series, column: Column) -> pl.Series:
+    if series.dtype == pl.Null:
+        return series.cast(pl.Float64)
+    if series.dtype != pl.String:
+        return series
+    bare = with_points(without_gaps(series))
     numbers = bare.cast(pl.Float64, strict=False)
     strange = numbers.is_null() & bare.is_not_null()
     if strange.any():
@@ -311,3 +355,13 @@ def _as_kind(series: pl.Series, column: Column) -> pl.Series:
             f"Column {column.name!r} holds {series[row]!r} in row {row + 1}, the model learned numbers; correct it."
         )
     return numbers
+
+
+FITTING = {  # the kinds of new columns that can be taken for the kind that the model learned
+    "number": ("number", "text"),
+    "category": ("number", "text", "date"),
+    "text": ("number", "text", "date"),
+    "date": ("date", "text"),
+    "vector": ("vector",),
+}
+AS_KIND = {"number": _as_number, "category": _as_words, "text": _as_words, "date": _as_dates}

@@ -1,10 +1,12 @@
 """`greenlabel label` and `greenlabel predict`: options, files and the terminal around ``label_table``."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Annotated, Any, Literal
 
 import typer
@@ -28,6 +30,10 @@ Out = Annotated[
         "--out", "-o", metavar="FILE", help="The labelled table, TABLE-labelled if not given; - is standard output."
     ),
 ]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(metavar="NPY", help="Embeddings beside the table: a .npy file with one row for each.", readable=False),
+]
 Confident = Annotated[
     float | None,
     typer.Option("--only-confident", min=0, max=1, metavar="P", help="Leave a cell empty below this confidence."),
@@ -42,7 +48,8 @@ def label(
     table: Annotated[
         Path,
         typer.Argument(
-            help="CSV, TSV, Parquet, Excel (.xlsx), JSON lines, .npz or .npy; - is CSV from standard input."
+            help="CSV, TSV, Parquet, Excel (.xlsx), JSON lines, .npz or .npy; - is CSV from standard input.",
+            readable=False,  # what cannot be read is bad data, which read_table says
         ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to fill.")],
@@ -64,9 +71,7 @@ def label(
         list[str] | None,
         typer.Option(metavar="NAME", help="Columns that name the rows and say nothing about them; as --features."),
     ] = None,
-    vectors: Annotated[
-        Path | None, typer.Option(metavar="NPY", help="Embeddings beside the table: a .npy file with one row for each.")
-    ] = None,
+    vectors: Vectors = None,
     unlabelled: Annotated[
         list[str] | None,
         typer.Option(metavar="VALUE", help="A value of the target that means no label; may be repeated."),
@@ -104,8 +109,10 @@ def label(
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
     they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
     """
+    leave_home_alone()
     from greenlabel.tables.files import (
         WRITERS,
+        check_apart,
         check_output,
         left_out,
         read_shares,
@@ -118,8 +125,11 @@ def label(
 
     out = out or default_output(table)
     check_output(out, force, WRITERS)
-    for path in filter(None, (report, save)):
+    beside = [path for path in (report, save) if path is not None]
+    for path in beside:
         check_output(path, force)
+    check_apart(out, *beside)
+    check_apart(table, *beside)
     with stages(quiet, report is not None) as announce, threads(jobs):
         announce("reading")
         frame = read_table(table)
@@ -152,15 +162,14 @@ def label(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model saved by greenlabel label --save.")],
+    model: Annotated[Path, typer.Argument(help="A model saved by greenlabel label --save.", readable=False)],
     table: Annotated[
-        Path, typer.Argument(help="New rows, in any format that label reads; - is CSV from standard input.")
+        Path,
+        typer.Argument(help="New rows, in any format that label reads; - is CSV from standard input.", readable=False),
     ],
     out: Out = None,
     only_confident: Confident = None,
-    vectors: Annotated[
-        Path | None, typer.Option(metavar="NPY", help="Embeddings beside the table: a .npy file with one row for each.")
-    ] = None,
+    vectors: Vectors = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -171,8 +180,9 @@ def predict(
     All columns of the table are kept, and the same ones are added as by label. Labels that the table holds already
     are kept too.
     """
-    from greenlabel.tables.files import WRITERS, check_output, read_table, read_vectors, write_table
-    from greenlabel.tables.labelling import predict_table, with_vectors
+    leave_home_alone()
+    from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
+    from greenlabel.tables.labelling import predict_table
     from greenlabel.tables.saved import load_model
     from greenlabel.tables.summary import prediction_text
 
@@ -182,20 +192,25 @@ def predict(
         announce("reading")
         saved = load_model(model)
         frame = read_table(table)
-        if vectors is not None:
-            frame = with_vectors(frame, read_vectors(vectors))
+        embeddings = None if vectors is None else read_vectors(vectors)
         announce("labels")
-        filled, facts = predict_table(saved, frame, only_confident=only_confident)
+        filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
+        facts["warnings"] = warn_left_out(out, left_out(out, filled))
         announce("writing")
-        write_table(out, filled if vectors is None else filled.drop("vectors"))
+        write_table(out, filled)
     tell(facts, prediction_text(facts), [str(out)] if str(out) != "-" else [], as_json, quiet, out)
+
+
+def leave_home_alone() -> None:
+    """skrub makes a folder for downloads in the home folder, which may be read-only; nothing is downloaded here."""
+    os.environ.setdefault("SKB_DATA_DIRECTORY", gettempdir())
 
 
 def warn_left_out(out: Path, columns: list[str]) -> list[str]:
     if not columns:
         return []
     names = ", ".join(map(repr, columns))
-    return [f"Vectors do not fit into {out}: column {names} is left out; write .parquet or .jsonl to keep it."]
+    return [f"Plain cells alone fit into {out}: column {names} is left out; write .parquet to keep it."]
 
 
 def default_output(table: Path) -> Path:
@@ -242,6 +257,14 @@ def threads(jobs: int | None) -> Iterator[None]:
 
 def register(app: typer.Typer) -> None:
     app.command(
-        epilog="Example: greenlabel label flowers.csv --target species -o labelled.parquet --report report.html"
+        help=paragraphs(label),
+        epilog="Example: greenlabel label flowers.csv --target species -o labelled.parquet --report report.html",
     )(label)
-    app.command(epilog="Example: greenlabel predict flowers.green new.csv -o new-labelled.csv")(predict)
+    app.command(
+        help=paragraphs(predict), epilog="Example: greenlabel predict flowers.green new.csv -o new-labelled.csv"
+    )(predict)
+
+
+def paragraphs(command: Callable[..., None]) -> str:
+    """The docstring with one line for each paragraph, so that the terminal's width breaks it and not the source's."""
+    return "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))

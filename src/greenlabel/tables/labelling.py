@@ -7,6 +7,7 @@ as it came.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
 from greenlabel.blended import BlendedClassifier
-from greenlabel.checks import check_choice, check_real
-from greenlabel.errors import ParameterError, TableError
+from greenlabel.checks import check_choice, check_integer, check_real
+from greenlabel.errors import LabelError, ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
@@ -28,7 +29,7 @@ from greenlabel.tables.outcome import HeldOut, Outcome
 from greenlabel.tables.page import summary_html, write_report
 from greenlabel.tables.saved import SavedModel
 from greenlabel.tables.summary import summary_text
-from greenlabel.tables.targets import doubts, has_label, read_target
+from greenlabel.tables.targets import check_type, doubts, has_label, read_target
 
 with requires("tables"):
     import polars as pl
@@ -50,6 +51,7 @@ class TableResult(Outcome):
     """What ``label_table`` found out: shows itself in notebooks, prints as a summary, saves as a model or a page."""
 
     frame: pl.DataFrame
+    unlabelled: list[str]  # values of the target that mean "no label"
 
     def __str__(self) -> str:
         return summary_text(self)
@@ -63,7 +65,7 @@ class TableResult(Outcome):
 
     def save(self, path: str | Path) -> None:
         """A model file for new rows: ``greenlabel predict``, or ``greenlabel.tables.load_model``."""
-        SavedModel(self.target, self.classes, self.features, self.model).save(Path(path))
+        SavedModel(self.target, self.classes, self.features, self.model, self.unlabelled).save(Path(path))
 
 
 class Stages:
@@ -83,12 +85,12 @@ class Stages:
 
 def label_table(
     frame: Any,
-    target: str,
+    target: Any,
     *,
     features: str | list[str] | None = None,
     drop: str | list[str] | None = None,
     id: str | list[str] | None = None,
-    unlabelled: str | list[str] | None = None,
+    unlabelled: Any = None,
     vectors: Any = None,
     scale: str = "auto",
     method: str = "auto",
@@ -104,7 +106,7 @@ def label_table(
     frame : pandas or polars DataFrame
     target : the column to fill; null, NaN and "" are unlabelled
     features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass by
-    unlabelled : further values of the target that mean "no label", as text
+    unlabelled : further values of the target that mean "no label"
     vectors : (n, d) array of embeddings, one row for each row of the frame
     scale : {"auto", "none", "standard"}, default "auto"
         "auto" scales columns whose units differ; see ``greenlabel.tables.columns``.
@@ -136,7 +138,10 @@ def label_table(
         raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
     if only_confident is not None and check_real("only_confident", only_confident, 0) > 1:
         raise ParameterError(f"only_confident={only_confident} is above 1, which no confidence is; give a share.")
+    if random_state is not None:
+        check_integer("random_state", random_state, 0, offer=", or None")
     features, drop, id, unlabelled = map(_as_list, (features, drop, id, unlabelled))
+    target = str(target)
     table = as_polars(frame)
     check_target(table, target)
     if vectors is not None:
@@ -150,7 +155,8 @@ def label_table(
         names = choose_columns(table.columns, target, features, drop, id)
         steps = TableFeatures(scale, random_state)
         X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
-    with stages("graph"):
+    with stages("graph"), warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", UserWarning)
         model = METHODS[method](random_state=random_state)
         if class_shares is not None:
             model.set_params(class_shares=shares_of_codes(class_shares, classes))
@@ -175,36 +181,39 @@ def label_table(
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=stages.seconds,
-        warnings=doubts(classes),
+        warnings=[*doubts(classes), *(str(caution.message) for caution in cautions)],
         experts=getattr(model, "expert_scores_", {}),
         estimate=estimate_of(model),
         model=model,
         features=steps,
     )
-    result.frame = table
+    result.frame, result.unlabelled = table, unlabelled
     # A value that stands for "no label" gives way to nothing where the row is left empty.
     column = table[target].set(pl.Series(given < 0), None)
     filled = fill(column, classes, result.answers)
     return with_columns(frame, [filled, *sureness(target, given >= 0, result.answers, probabilities)]), result
 
 
-def predict_table(saved: SavedModel, frame: Any, *, only_confident: float | None = None) -> tuple[Any, dict[str, Any]]:
+def predict_table(
+    saved: SavedModel, frame: Any, *, vectors: Any = None, only_confident: float | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Label the rows of a new frame with a saved model; labels that the frame holds already are kept.
+
+    ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
 
     Returns the frame with the same columns as label_table adds, and the facts: rows, labels, values never seen.
     """
     table = as_polars(frame)
     target, n = saved.target, table.height
     check_names_free(table, target)
-    X, unseen = saved.features.transform(table)
+    X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
     probabilities, is_reached = saved.model.answer_new_rows(X)
     answers = probabilities.argmax(axis=1)
     if only_confident is not None:
         answers[probabilities.max(axis=1) < only_confident] = -1
-    column = (
-        table[target] if target in table.columns else pl.Series(target, [None] * n, dtype=label_type(saved.classes))
-    )
-    is_given = has_label(column, []).to_numpy()
+    column = target_of_new_rows(table, saved)
+    known = has_label(column, saved.unlabelled)
+    is_given, column = known.to_numpy(), column.set(~known, None)
     filled = fill(column, saved.classes, np.where(is_given, -1, answers))
     counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
     facts = {
@@ -229,6 +238,25 @@ def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
         advice = nearest_name(str(strange[0]), list(place), "classes")
         raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
     return {place[str(label)]: share for label, share in shares.items()}
+
+
+def target_of_new_rows(table: pl.DataFrame, saved: SavedModel) -> pl.Series:
+    """The column that the labels go into: the table's own if it holds some, and can hold the model's classes."""
+    labels = pl.Series(saved.classes)
+    if saved.target not in table.columns:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    column = table[saved.target]
+    check_type(column)
+    if not has_label(column, saved.unlabelled).any() and column.dtype != pl.String:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    try:
+        labels.cast(column.dtype)
+    except pl.exceptions.PolarsError as error:
+        raise LabelError(
+            f"Column {saved.target!r} holds {column.dtype} values ({column.drop_nulls()[0]}), the classes of the model "
+            f"are others ({saved.classes[0]}); rename or drop the column."
+        ) from error
+    return column
 
 
 def graph_facts(model: GraphClassifier) -> dict[str, Any]:
@@ -259,14 +287,20 @@ def as_polars(frame: Any) -> pl.DataFrame:
 def _as_series(name: str, column: Any) -> pl.Series:
     """A pandas column; one of mixed Python objects becomes text, so that what is odd about it can be said."""
     try:
-        return pl.Series(name, pl.from_pandas(column.reset_index(drop=True), nan_to_null=True))
+        series = pl.Series(name, pl.from_pandas(column.reset_index(drop=True), nan_to_null=True))
+        if not isinstance(series.dtype, pl.BaseExtension):  # pandas's periods and intervals
+            return series
     except Exception:  # pyarrow's and polars's own kinds for values that share no type
-        values = [None if value is None or value != value else str(value) for value in column.tolist()]
-        return pl.Series(name, values, dtype=pl.String)
+        pass
+    values = [None if gap else str(value) for value, gap in zip(column.tolist(), column.isna(), strict=True)]
+    return pl.Series(name, values, dtype=pl.String)
 
 
-def _as_list(names: str | list[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else list(names or [])
+def _as_list(names: Any) -> list[str]:
+    """One name or several, as text: pandas has names that are numbers."""
+    if names is None:
+        return []
+    return [str(name) for name in (names if isinstance(names, (list, tuple, set)) else [names])]
 
 
 def check_target(table: pl.DataFrame, target: str) -> None:
@@ -292,13 +326,9 @@ def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
     return table.with_columns(column.alias(VECTORS))
 
 
-def label_type(classes: list[Any]) -> Any:
-    return pl.Series(classes).dtype
-
-
 def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
     """The column with the classes of the answers in it; -1 leaves a cell as it is, without a label."""
-    labels = pl.Series(classes, dtype=column.dtype)
+    labels = pl.Series(classes).cast(column.dtype)
     places = pl.Series(np.maximum(answers, 0), dtype=pl.UInt32)
     frame = pl.DataFrame({"old": column, "new": labels.gather(places), "answered": answers >= 0})
     return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
@@ -320,6 +350,20 @@ def with_columns(frame: Any, columns: list[pl.Series]) -> Any:
     if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         return as_polars(frame).with_columns(columns)
     filled = frame.copy()
+    names = {str(name): name for name in frame.columns}
+    below = ("",) * (frame.columns.nlevels - 1)  # of names that have levels
     for series in columns:
-        filled[series.name] = series.to_pandas().to_numpy()
+        if series.name in names:
+            name = names[series.name]
+            filled[name] = as_before(series, frame[name].dtype)
+        else:
+            filled[(series.name, *below) if below else series.name] = series.to_pandas().to_numpy()
     return filled
+
+
+def as_before(series: pl.Series, dtype: Any) -> Any:
+    """A filled column as pandas values of the type that it had; NumPy's own types cannot be empty."""
+    values = series.to_pandas()
+    if isinstance(dtype, np.dtype) and series.null_count():
+        return values.to_numpy()
+    return values.astype(dtype).array

@@ -9,8 +9,8 @@ import numpy as np
 
 from greenlabel import __version__
 from greenlabel.extras import requires
-from greenlabel.files import whole_file
 from greenlabel.tables.charts import Mark, confidence_chart, legend, map_chart, reliability_chart, swatch, symbols
+from greenlabel.tables.files import new_file
 from greenlabel.tables.markup import Markup, element
 from greenlabel.tables.outcome import LEVEL, Outcome
 from greenlabel.tables.page_tables import (
@@ -59,7 +59,7 @@ class Section:
 def write_report(path: Path, outcome: Outcome, frame: pl.DataFrame, title: str) -> None:
     """The page of an outcome. ``frame`` is the table as it came, to show rows of it."""
     page = report_html(outcome, frame, title)
-    with whole_file(path) as draft:
+    with new_file(path) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
 
 

@@ -1,6 +1,6 @@
 """Models as files: the feature steps and what answers for new rows need, in one file without a pickle.
 
-    a zip archive:   greenlabel.json    format, version, target, classes
+    a zip archive:   greenlabel.json    format, version, target, classes, what means "no label"
                      model.skops        feature steps and classifier, as skops writes objects: data, no code
 
 Loading builds objects of the types listed here and of no other, so a file from a stranger can do no more than that.
@@ -9,14 +9,15 @@ Loading builds objects of the types listed here and of no other, so a file from 
 import json
 import warnings
 import zipfile
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from greenlabel.errors import ModelFileError
 from greenlabel.extras import requires
-from greenlabel.files import whole_file
 from greenlabel.tables.columns import TableFeatures
+from greenlabel.tables.files import new_file
 
 with requires("tables"):
     import skops.io
@@ -35,13 +36,20 @@ class SavedModel:
     classes: list[Any]
     features: TableFeatures
     model: Any
+    unlabelled: list[str] = field(default_factory=list)  # values of the target that mean "no label"
 
     def save(self, path: Path) -> None:
         from greenlabel import __version__
 
-        facts = {"format": FORMAT, "greenlabel": __version__, "target": self.target, "classes": self.classes}
+        facts = {
+            "format": FORMAT,
+            "greenlabel": __version__,
+            "target": self.target,
+            "classes": self.classes,
+            "unlabelled": self.unlabelled,
+        }
         objects = {"features": self.features, "model": self.model.for_new_rows()}
-        with whole_file(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+        with new_file(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(FACTS, json.dumps(facts, ensure_ascii=False, indent=1))
             archive.writestr(OBJECTS, skops.io.dumps(objects, compression=zipfile.ZIP_DEFLATED, compresslevel=1))
 
@@ -54,17 +62,19 @@ def load_model(path: str | Path) -> SavedModel:
             facts = json.loads(archive.read(FACTS))
             check_format(path, facts)
             objects = trusted_objects(path, archive.read(OBJECTS))
+            if not isinstance(objects["features"], TableFeatures):
+                raise KeyError("features")  # a zip with the right names and something else in it
+            return SavedModel(facts["target"], facts["classes"], **objects, unlabelled=facts.get("unlabelled", []))
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist; give a file written by greenlabel label --save.") from None
-    except (KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ModelFileError(
             f"{path} is no greenlabel model; give a file written by greenlabel label --save."
         ) from error
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise ModelFileError(
             f"{path} is torn, or no greenlabel model ({error}); save it anew by greenlabel label --save."
         ) from error
-    return SavedModel(facts["target"], facts["classes"], objects["features"], objects["model"])
 
 
 def check_format(path: Path, facts: dict[str, Any]) -> None:

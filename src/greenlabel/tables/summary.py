@@ -112,13 +112,13 @@ def _value(value: Any) -> str:
 def prediction_text(facts: dict[str, Any]) -> str:
     """What new rows were given, for the terminal."""
     filled = facts["labels_predicted"]
-    total = max(1, sum(filled.values()))
+    total = sum(filled.values())
     most = sorted(filled, key=lambda label: -filled[label])[:CLASSES]
     rows = [(name(facts["target"], 32), "predicted", "share")]
-    rows += [(name(label, 32), count(filled[label]), percent(filled[label] / total)) for label in most]
+    rows += [(name(label, 32), count(filled[label]), percent(filled[label] / max(1, total))) for label in most]
     if len(filled) > len(most):
         rest = sum(filled.values()) - sum(filled[label] for label in most)
-        rows.append((f"and {len(filled) - len(most):,} more", count(rest), percent(rest / total)))
+        rows.append((f"and {len(filled) - len(most):,} more", count(rest), percent(rest / max(1, total))))
     headline = f"{counted(facts['rows'], 'row')}: {count(facts['labels_given'])} had a label, {count(total)} filled in"
     lines = [headline, "", *aligned(rows)]
     if facts["rows_left_empty"]:
@@ -127,4 +127,6 @@ def prediction_text(facts: dict[str, Any]) -> str:
         lines += ["", f"{counted(facts['rows_not_reached'], 'row')} to which no label leads"]
     for column, values in facts["values_never_seen"].items():
         lines += ["", f"column {name(column, 32)}: {counted(values, 'value')} that the model has never seen"]
+    for warning in facts.get("warnings", []):
+        lines += ["", fill(f"warning: {one_line(warning)}", WIDTH)]
     return "\n".join(lines).replace(SPACE, " ")

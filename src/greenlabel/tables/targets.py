@@ -1,5 +1,6 @@
 """The column to fill: which rows carry a label, which classes there are, and what looks wrong about them."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,13 @@ MANY_CLASSES = 1000  # more than so many are a column of names, or of measuremen
 def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], Ints]:
     """The classes in their order, and for each row the place of its label among them, -1 where there is none."""
     name = column.name
-    if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Object:
-        raise LabelError(
-            f"Column {name!r} holds {column.dtype} values, which are no classes; give text or whole numbers."
-        )
+    check_type(column)
     known = has_label(column, unlabelled)
     given = column.filter(known)
     if given.is_empty():
         raise LabelError(f"Column {name!r} holds no label in {len(column):,} rows; label rows of two classes at least.")
     check_kind(given)
-    classes = sorted(given.unique().to_list(), key=_rank)
+    classes = sorted(map(_plain, given.unique().to_list()), key=_rank)
     if len(classes) == 1:
         raise LabelError(f"Column {name!r} holds a single class ({classes[0]}); label a row of another class too.")
     if len(classes) > MANY_CLASSES and 2 * len(classes) > len(given):
@@ -40,6 +38,24 @@ def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], In
     place = pl.DataFrame({"label": pl.Series(classes, dtype=given.dtype), "code": np.arange(len(classes))})
     codes = pl.DataFrame({"label": column}).join(place, on="label", how="left", maintain_order="left")["code"]
     return classes, np.where(known.to_numpy(), codes.fill_null(-1).to_numpy(), -1).astype(np.int64)
+
+
+def check_type(column: pl.Series) -> None:
+    dtype = column.dtype
+    if (
+        dtype.is_nested()
+        or dtype.is_temporal()
+        or dtype in (pl.Object, pl.Binary)
+        or isinstance(dtype, pl.BaseExtension)
+    ):
+        raise LabelError(
+            f"Column {column.name!r} holds {dtype} values, which are no classes; give text or whole numbers."
+        )
+
+
+def _plain(label: Any) -> Any:
+    """Decimals, which are whole here, as the integers that they are."""
+    return int(label) if isinstance(label, Decimal) else label
 
 
 def has_label(column: pl.Series, unlabelled: list[str]) -> pl.Series:
@@ -69,9 +85,10 @@ def check_kind(given: pl.Series) -> None:
     numbers = bare.cast(pl.Float64, strict=False)
     if 0 < numbers.null_count() < len(given):
         number, word = given.filter(numbers.is_not_null())[0], given.filter(numbers.is_null())[0]
+        rare = number if 2 * numbers.null_count() > len(given) else word
         raise LabelError(
             f"Column {name!r} mixes numbers and text ({number} and {word}); make all labels of one kind, "
-            f"or say that one means no label (--unlabelled {word})."
+            f"or say that one means no label (--unlabelled {rare})."
         )
     if numbers.null_count() == 0 and (numbers != numbers.floor()).any():
         example = given.filter(numbers != numbers.floor())[0]
