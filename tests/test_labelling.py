@@ -413,7 +413,7 @@ def test_decimal_labels_are_saved(rng, tmp_path):
 
 
 def test_few_rows_are_a_warning_in_the_result(recwarn):
-    _, result = label_table(pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["u", "v", None]}), "y")
+    _, result = label_table(pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["u", "v", None]}), "y", method="green")
     assert any("too many for 3 rows" in warning for warning in result.warnings)
     assert not recwarn.list
 
