@@ -143,7 +143,7 @@ def test_shares_come_from_a_file(folder):
     for name in ("shares.csv", "shares.json"):
         assert run("label", "shop.csv", "-t", "kind", "--shares", name, "-f", "-q") == 0
         kinds = pl.read_csv("shop-labelled.csv")["kind"].to_list()
-        assert 0.64 < kinds.count("tool") / 120 < 0.76
+        assert 0.6 < kinds.count("tool") / 120 < 0.76  # without shares it is one half; given labels stay as they are
 
 
 @pytest.mark.parametrize(
