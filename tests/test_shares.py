@@ -12,7 +12,7 @@ from greenlabel import GreenClassifier
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
 from greenlabel.labels import read_labels
-from greenlabel.shares import CLOSE_ENOUGH, MOMENTUM, ROUNDS, offsets, read_shares, refine
+from greenlabel.shares import CLOSE_ENOUGH, MOMENTUM, ROUNDS, offsets, read_shares, refine, refinement_pays
 
 
 @pytest.fixture
@@ -158,6 +158,22 @@ def test_refinement_is_right_more_often_on_digits():
         plain.append((model.transduction_ == y).mean())
         refined.append((refine(model.scores_, model._labels, wanted, wanted, model._operator.solve) == y).mean())
     assert np.mean(refined) > np.mean(plain) + 0.03
+
+
+def pays(X, y, per_class, fold=None):
+    model = GreenClassifier().fit(X, keep_labels(y, per_class, random_state=0))
+    wanted = np.bincount(y) / len(y)
+    fold = np.arange(len(model._labels.rows)) if fold is None else fold
+    return refinement_pays(model._labels, fold, wanted, wanted, model._operator.solve)
+
+
+def test_refinement_pays_on_digits_and_not_on_blurred_moons():
+    assert pays(*digits(), 10)
+    assert not pays(*make_moons(1000, noise=0.25, random_state=0), 20)
+
+
+def test_refinement_is_taken_to_pay_where_nothing_can_be_held_out():
+    assert pays(*make_moons(200, noise=0.2, random_state=0), 1, fold=np.full(2, -1))
 
 
 def test_labelled_rows_keep_their_label_in_refinement():

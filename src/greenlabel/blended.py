@@ -27,7 +27,7 @@ from greenlabel.estimators import GreenClassifier
 from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, usual_experts
 from greenlabel.labels import Labels, evenly, evidence
 from greenlabel.scaling import Scaling, find_scaling
-from greenlabel.shares import offsets, read_shares, refine
+from greenlabel.shares import offsets, read_shares, refine, refinement_pays
 from greenlabel.threads import one_thread
 
 GRAPH_MAY_TRAIL = 0.02  # refine="auto": held-out accuracy that the graph may lie behind the blend
@@ -53,7 +53,7 @@ class BlendedClassifier(GraphClassifier):
         None they are estimated, and only lean on the answer.
     refine : "auto" or bool, default "auto"
         Whether answers under class_shares are refined over the graph: spread and decided anew until they stay. "auto"
-        does so where the graph is about as good as the blend on held-out rows.
+        does so where the graph is about as good as the blend on held-out rows, and refined about as good as before.
     random_state : int, RandomState or None
         Seeds the folds, the trees and the search for neighbours.
 
@@ -119,7 +119,7 @@ class BlendedClassifier(GraphClassifier):
         folds = divide(labels.codes, np.random.default_rng(self._seed))
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
         self._experts = learn_all(self._blank, task)
-        self._told = folds >= 0
+        self._folds, self._told = folds, folds >= 0
         with one_thread():  # many small steps, between which threads would only wait for each other
             self._blend = self._weigh()
         self._F: Floats = np.zeros((labels.n, len(labels.classes)))
@@ -165,7 +165,7 @@ class BlendedClassifier(GraphClassifier):
 
     def _meet_shares(self, low: Floats, high: Floats) -> None:
         """Decisions with the wanted shares: by offsets, or by refinement over the graph."""
-        graph = self._graph_to_refine_on()
+        graph = self._graph_to_refine_on(low, high)
         if graph is None:
             self._shift = offsets(self._F, low, high)
             self._F += self._shift
@@ -179,15 +179,21 @@ class BlendedClassifier(GraphClassifier):
         self._scale = scale_to_confidence(E[self._unlabelled()], sure)
         self._F = self._scale * E
 
-    def _graph_to_refine_on(self) -> Any:
-        """The first expert that is a Green function, if it is to be refined on."""
+    def _graph_to_refine_on(self, low: Floats, high: Floats) -> Any:
+        """The first expert that is a Green function, if answers are to be refined on it."""
         kinds = (GreenClassifier, AnchoredGreenClassifier)
         graphs = [e for e in self._experts if isinstance(e, GraphExpert) and isinstance(e.model, kinds)]
         if not graphs or self._may_refine is False:
             return None
+        graph = graphs[0].model
+        if self._may_refine != "auto":
+            return graph
         scores = self.expert_scores_
-        trails = scores["blend"]["accuracy"] - scores[graphs[0].name]["accuracy"]  # nan where nothing was held out
-        return None if self._may_refine == "auto" and trails > GRAPH_MAY_TRAIL else graphs[0].model
+        if (
+            scores["blend"]["accuracy"] - scores[graphs[0].name]["accuracy"] > GRAPH_MAY_TRAIL
+        ):  # never where both are nan
+            return None
+        return graph if refinement_pays(graph._labels, self._folds[0], low, high, graph._operator.solve) else None
 
     def _estimate(self) -> None:
         labels = self._labels
@@ -250,7 +256,7 @@ class BlendedClassifier(GraphClassifier):
         told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
         return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
 
-    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_told", "experts", "experts_", "expert_scores_")
+    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_folds", "_told", "experts", "experts_", "expert_scores_")
 
     def for_new_rows(self) -> Self:
         self._check_fitted()
