@@ -163,7 +163,7 @@ def measure_shares() -> dict[str, Any]:
         W = sp.csr_matrix(graph.S)
         start = time.perf_counter()
         ours = GreenClassifier(graph="precomputed").fit(W, few)
-        refined = refine(ours.scores_, ours._labels, *read_shares(shares, ours._labels), ours._operator.solve)
+        refined = refine(ours.scores_, ours._labels, *read_shares(shares, ours._labels), ours._solve)
         middle = time.perf_counter()
         theirs = graphlearning.ssl.poisson_mbo(W, class_priors=shares).fit_predict(rows, few[rows])
         end = time.perf_counter()

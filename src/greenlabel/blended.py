@@ -189,11 +189,10 @@ class BlendedClassifier(GraphClassifier):
         if self._may_refine != "auto":
             return graph
         scores = self.expert_scores_
-        if (
-            scores["blend"]["accuracy"] - scores[graphs[0].name]["accuracy"] > GRAPH_MAY_TRAIL
-        ):  # never where both are nan
+        trails = scores["blend"]["accuracy"] - scores[graphs[0].name]["accuracy"]  # nan where nothing was held out
+        if trails > GRAPH_MAY_TRAIL:
             return None
-        return graph if refinement_pays(graph._labels, self._folds[0], low, high, graph._operator.solve) else None
+        return graph if refinement_pays(graph._labels, self._folds[0], low, high, graph._solve) else None
 
     def _estimate(self) -> None:
         labels = self._labels
