@@ -184,7 +184,8 @@ MEASURES = {"speed": measure_speed, "shares": measure_shares}
 def alone(name: str) -> dict[str, Any]:
     done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{name} failed: {done.stderr.strip().splitlines()[-1]}")
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SystemExit(f"{name} failed with code {done.returncode}: {reason}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

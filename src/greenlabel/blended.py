@@ -100,7 +100,8 @@ class BlendedClassifier(GraphClassifier):
 
     def _build(self, X: Any) -> None:
         self._seed = int(check_seed(self.random_state).integers(2**31))
-        self._wanted, self._may_refine = self.class_shares, self.refine
+        self._wanted = self.class_shares
+        self._may_refine = self.refine if isinstance(self.refine, str) else bool(self.refine)
         self._scaling: Scaling | None = None
         if isinstance(self.experts, str):
             self._scaling = find_scaling(X, np.random.default_rng(self._seed))
@@ -116,6 +117,7 @@ class BlendedClassifier(GraphClassifier):
 
     def _spread(self) -> None:
         labels = self._labels
+        bounds = None if self._wanted is None else read_shares(self._wanted, labels)
         folds = divide(labels.codes, np.random.default_rng(self._seed))
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
         self._experts = learn_all(self._blank, task)
@@ -129,8 +131,8 @@ class BlendedClassifier(GraphClassifier):
         self._tell()
         self._lean()
         self._refined: GraphClassifier | None = None
-        if self._wanted is not None:
-            self._meet_shares(*read_shares(self._wanted, labels))
+        if bounds is not None:
+            self._meet_shares(*bounds)
         self._estimate()
 
     def _weigh(self) -> Blend:
@@ -188,9 +190,8 @@ class BlendedClassifier(GraphClassifier):
         graph = graphs[0].model
         if self._may_refine != "auto":
             return graph
-        scores = self.expert_scores_
-        trails = scores["blend"]["accuracy"] - scores[graphs[0].name]["accuracy"]  # nan where nothing was held out
-        if trails > GRAPH_MAY_TRAIL:
+        of_graph, of_blend = (self.expert_scores_[name]["accuracy"] for name in (graphs[0].name, "blend"))
+        if of_blend - of_graph > GRAPH_MAY_TRAIL:  # both are nan where nothing was held out, and this is false
             return None
         return graph if refinement_pays(graph._labels, self._folds[0], low, high, graph._solve) else None
 
@@ -285,7 +286,7 @@ def given_expert(name: str, estimator: Any, X: Any) -> Expert:
 
 
 def check_experts(experts: Any) -> None:
-    """ "auto", or (name, estimator) pairs whose estimators can be asked for probabilities."""
+    """The word "auto", or (name, estimator) pairs whose estimators can be asked for probabilities."""
     if isinstance(experts, str) and experts == "auto":
         return
     wanted = "give 'auto' or a list of (name, estimator)"
