@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
-from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, ConsistencyClassifier, GreenClassifier
 from greenlabel.anchors import bkhk_groups, mixing_matrix, mixing_weights
 from greenlabel.datasets import balance_scale, digits, keep_labels, two_rings
 from greenlabel.graph import Graph, gaussian_width, knn_graph, ties_of_new_rows
@@ -547,7 +547,74 @@ def draw_gamma(path: Path) -> None:
     save(figure, path)
 
 
+# The blend
+
+
+def expert_accuracy(model: BlendedClassifier, y: Array, few: Array) -> dict[str, float]:
+    """Accuracy in % on unlabelled rows of each expert alone, and of the blend."""
+    alone = {expert.name: expert for expert in model._experts}
+    free = ~is_given(few)
+    found = {}
+    for name, expert in alone.items():
+        answer = expert.model.transduction_ if "graph" in name else expert.evidence(model._X).argmax(axis=1)
+        found[name] = 100 * (model.classes_[answer] == y)[free].mean()
+    return found | {"blend": 100 * (model.transduction_ == y)[free].mean()}
+
+
+def band() -> tuple[Array, Array]:
+    """A band along the first of eight columns; the others are noise, and louder."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 8)) * ([1.0] + [2.0] * 7)
+    return X, (np.abs(X[:, 0]) < 0.5).astype(int)
+
+
+def mixed_clouds() -> tuple[Array, Array]:
+    """Two clouds in ten columns, so near that neighbours mix and a plane between them does not."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    return rng.normal(size=(600, 10)) + 1.8 * y[:, None] * (np.arange(10) < 2), y
+
+
+def draw_graph_or_not(path: Path) -> None:
+    figure, panels = canvas(12, 4.2, 1, 3)
+    rings = two_rings(connected=True)
+    sets = {"classes that bend": rings, "one boundary, blurred": mixed_clouds(), "noise in most columns": band()}
+    for axes, (title, (X, y)) in zip(panels, sets.items(), strict=True):
+        few = keep_labels(y, 20, random_state=0)
+        model = BlendedClassifier(random_state=0).fit(X, few)
+        right = expert_accuracy(model, y, few)
+        axes.scatter(X[:, 0], X[:, 1], s=7, c=CLASSES[y], linewidths=0)
+        axes.scatter(*X[is_given(few), :2].T, s=60, c=CLASSES[y[is_given(few)]], edgecolors="black", linewidths=1.2)
+        names = ("graph", "trees", "logistic", "blend")
+        axes.set(title=f"{title}\n" + "   ".join(f"{name} {right[name]:.0f}" for name in names), xticks=[], yticks=[])
+    save(figure, path)
+
+
+def draw_blend(path: Path) -> None:
+    from sklearn.datasets import load_breast_cancer, load_wine
+
+    sets = shipped() | {"wine": load_wine(return_X_y=True), "breast cancer": load_breast_cancer(return_X_y=True)}
+    figure, axes = canvas(11, 3.9)
+    for place, (X, y) in enumerate(sets.values()):
+        runs = []
+        for seed, few in enumerate(draws(y, 10)):
+            runs.append(expert_accuracy(BlendedClassifier(random_state=seed).fit(X, few), y, few))
+        names = list(runs[0])
+        for which, name in enumerate(names):
+            mean = np.mean([run[name] for run in runs])
+            color = "black" if name == "blend" else (*LINES, SKY, GREY)[which]
+            bar = axes.bar(place + 0.12 * (which - 3), mean, 0.11, color=color, label=name if place == 0 else None)
+            if name == "blend":
+                axes.bar_label(bar, fmt="%.1f", fontsize=8)
+    axes.set(xticks=range(len(sets)), xticklabels=sets, ylim=(40, 103), ylabel="accuracy, %")
+    axes.grid(axis="y", color="0.92")
+    figure.legend(loc="outside lower center", ncols=7)
+    save(figure, path)
+
+
 FIGURES: dict[str, Callable[[Path], None]] = {
+    "graph_or_not": draw_graph_or_not,
+    "blend": draw_blend,
     "digits": draw_digits,
     "rows": draw_rows,
     "graph": draw_graph,

@@ -6,14 +6,38 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_moons
 
-from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel import (
+    AnchoredGreenClassifier,
+    BlendedClassifier,
+    ConsistencyClassifier,
+    GreenClassifier,
+    HarmonicClassifier,
+)
 
 KNN_ESTIMATORS = [GreenClassifier, ConsistencyClassifier, HarmonicClassifier]
-ESTIMATORS = [*KNN_ESTIMATORS, AnchoredGreenClassifier]
+GRAPH_ESTIMATORS = [*KNN_ESTIMATORS, AnchoredGreenClassifier]
+ESTIMATORS = [*GRAPH_ESTIMATORS, BlendedClassifier]
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch, request):
+    """A blend of few trees keeps the same promises in a tenth of the time; a test that asks for all_trees gets them."""
+    if "all_trees" not in request.fixturenames:
+        monkeypatch.setattr("greenlabel.experts.TREES", 10)
+
+
+@pytest.fixture
+def all_trees():
+    """As many trees as users get."""
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda model: model.__name__)
 def Model(request):
+    return request.param
+
+
+@pytest.fixture(params=GRAPH_ESTIMATORS, ids=lambda model: model.__name__)
+def GraphModel(request):
     return request.param
 
 

@@ -93,3 +93,33 @@ def harmonic(S, Y, labelled):
     F, L = np.array(Y, dtype=float), laplacian(S)
     F[~labelled] = np.linalg.solve(L[~labelled][:, ~labelled], S[~labelled][:, labelled] @ Y[labelled])
     return F
+
+
+def kernel_ridge(X, P, codes, absolute, intercept, ridge):
+    """F = K(X, P) (K(P, P) + ridge I)^-1 Y with K = exp(-distance / columns) + intercept, entry by entry."""
+
+    def kernel(A, B):
+        gap = np.abs(A[:, None, :] - B[None, :, :])
+        return np.exp(-(gap if absolute else gap**2).sum(axis=2) / P.shape[1]) + intercept
+
+    return kernel(X, P) @ np.linalg.solve(kernel(P, P) + ridge * np.eye(len(P)), np.eye(codes.max() + 1)[codes])
+
+
+def penalised_loss(w, A, codes, before, strength):
+    """The loss of the weights of a blend, row by row; one more row, spread over all classes, stands beside them."""
+    k, c = A.shape[1:]
+    loss = strength * ((w - before) ** 2).sum()
+    for i in range(k):
+        F = sum(w[e] * A[e, i] for e in range(len(w)))
+        log_p = F - np.log(np.exp(F).sum())
+        loss -= k / (k + 1) * log_p[codes[i]] + log_p.sum() / (c * (k + 1))
+    return loss
+
+
+def best_total(F, counts):
+    """The largest sum of scores when class j gets counts[j] rows: an assignment of rows to places."""
+    from scipy.optimize import linear_sum_assignment
+
+    places = np.repeat(np.arange(F.shape[1]), counts)
+    rows, chosen = linear_sum_assignment(-F[:, places])
+    return F[rows, places[chosen]].sum()

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from conftest import ESTIMATORS, KNN_ESTIMATORS
+from conftest import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 from greenlabel import (
     AnchoredGreenClassifier,
+    BlendedClassifier,
     ConsistencyClassifier,
     GreenClassifier,
     HarmonicClassifier,
@@ -54,13 +55,15 @@ def each(models, name, values):
 # Parameters of the wrong type, out of range, unknown by name ------------------------------------------------------
 
 
-@pytest.mark.parametrize(("Model", "params"), each(ESTIMATORS, "n_neighbors", [0, -1]))
+@pytest.mark.parametrize(("Model", "params"), each(GRAPH_ESTIMATORS, "n_neighbors", [0, -1]))
 def test_too_few_neighbours_are_refused(Model, params, blobs, few):
     with refuses(ParameterError, f"n_neighbors={params['n_neighbors']}", "integer of at least 1"):
         Model(**params).fit(blobs[0], few)
 
 
-@pytest.mark.parametrize(("Model", "params"), each(ESTIMATORS, "n_neighbors", [2.5, 5.0, True, "5", None, np.nan]))
+@pytest.mark.parametrize(
+    ("Model", "params"), each(GRAPH_ESTIMATORS, "n_neighbors", [2.5, 5.0, True, "5", None, np.nan])
+)
 def test_neighbours_that_are_no_whole_number_are_refused(Model, params, blobs, few):
     with refuses(ParameterError, re.escape(f"n_neighbors={params['n_neighbors']!r}"), "whole number", "at least 1"):
         Model(**params).fit(blobs[0], few)
@@ -588,8 +591,8 @@ def test_a_fit_refused_for_its_features_leaves_the_model_as_it_was(Model, blobs,
 @pytest.mark.parametrize(
     ("Model", "params"),
     [
-        *of(ESTIMATORS, n_neighbors=0),
-        *of(ESTIMATORS, n_neighbors="5"),
+        *of(GRAPH_ESTIMATORS, n_neighbors=0),
+        *of(GRAPH_ESTIMATORS, n_neighbors="5"),
         *of(KNN_ESTIMATORS, weights="cosine"),
         *of(KNN_ESTIMATORS, graph="radius"),
         *of([GreenClassifier, AnchoredGreenClassifier], mu=-1.0),
@@ -599,6 +602,9 @@ def test_a_fit_refused_for_its_features_leaves_the_model_as_it_was(Model, blobs,
         *of([AnchoredGreenClassifier], n_anchors=61),
         *of([AnchoredGreenClassifier], n_anchors=4),
         *of([AnchoredGreenClassifier], anchors=np.zeros((10, 3))),
+        *of([BlendedClassifier], experts=[]),
+        *of([BlendedClassifier], class_shares=[0.5, 0.5]),
+        *of([BlendedClassifier], refine="sometimes"),
     ],
 )
 def test_a_fit_refused_for_its_parameters_leaves_the_model_as_it_was(Model, params, blobs, few):

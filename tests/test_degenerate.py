@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from greenlabel import (
     AnchoredGreenClassifier,
+    BlendedClassifier,
     ConsistencyClassifier,
     GreenClassifier,
     GreenlabelError,
@@ -50,6 +51,8 @@ def sound(model, X=None):
 
 def small(Model, n_neighbors=2, **params):
     """A model that works on few rows without a warning."""
+    if Model is BlendedClassifier:
+        return Model(random_state=0)
     if Model is AnchoredGreenClassifier and "anchors" not in params:
         params = {"n_anchors": 4, **params}
     return Model(n_neighbors=n_neighbors, random_state=0, **params)
@@ -102,12 +105,12 @@ def test_no_row_is_its_own_neighbour_among_duplicates():
     assert all(len(set(row)) == 5 for row in index)
 
 
-def test_a_duplicate_of_a_labelled_row_gets_its_class(Model):
+def test_a_duplicate_of_a_labelled_row_gets_its_class(GraphModel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 4))
     X, y = np.concatenate([X, X]), np.concatenate([np.arange(20) % 2, np.full(20, -1)])
-    params = {"anchors": X[:20]} if Model is AnchoredGreenClassifier else {}
-    model = sound(small(Model, n_neighbors=1, **params).fit(X, y), X)
+    params = {"anchors": X[:20]} if GraphModel is AnchoredGreenClassifier else {}
+    model = sound(small(GraphModel, n_neighbors=1, **params).fit(X, y), X)
     assert_array_equal(model.transduction_, np.tile(np.arange(20) % 2, 2))
 
 
@@ -128,25 +131,25 @@ def test_constant_columns_work_with_all_weights(KnnModel, weights, blobs, few):
     sound(KnnModel(weights=weights).fit(wider, few), wider)
 
 
-def test_two_rows_work(Model):
+def test_two_rows_work(GraphModel):
     X = np.array([[0.0], [1.0]])
     with pytest.warns(UserWarning, match="n_neighbors"):
-        model = Model(random_state=0).fit(X, ["no", "yes"])
+        model = GraphModel(random_state=0).fit(X, ["no", "yes"])
     sound(model, X)
     assert_array_equal(model.transduction_, ["no", "yes"])
 
 
-def test_two_equal_rows_of_two_classes_work(Model):
+def test_two_equal_rows_of_two_classes_work(GraphModel):
     X = np.zeros((2, 2))
     with pytest.warns(UserWarning, match="n_neighbors"):
-        model = Model(random_state=0).fit(X, [0, 1])
+        model = GraphModel(random_state=0).fit(X, [0, 1])
     sound(model, X)
 
 
-def test_two_rows_per_class_work(Model):
+def test_two_rows_per_class_work(GraphModel):
     X = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
     with pytest.warns(UserWarning, match="n_neighbors"):
-        model = Model(random_state=0).fit(X, [0, -1, 1, -1])
+        model = GraphModel(random_state=0).fit(X, [0, -1, 1, -1])
     sound(model, X)
     assert_array_equal(model.transduction_, [0, 0, 1, 1])
     assert_array_equal(model.predict([[0.2, 0.1], [4.9, 5.2]]), [0, 1])
@@ -298,29 +301,31 @@ def forlorn(islands):
 
 
 def _on_islands(Model):
+    if Model is BlendedClassifier:
+        return Model(random_state=0)
     return Model(30, 3, random_state=0) if Model is AnchoredGreenClassifier else Model(5, random_state=0)
 
 
-def test_rows_that_no_label_reaches_get_the_shares_of_the_labels(Model, forlorn):
+def test_rows_that_no_label_reaches_get_the_shares_of_the_labels(GraphModel, forlorn):
     X, y = forlorn
-    model = sound(_on_islands(Model).fit(X, y), X)
+    model = sound(_on_islands(GraphModel).fit(X, y), X)
     assert model.n_components_ == 3
     assert_array_equal(model.reached_, np.arange(90) < 60)
     assert_allclose(model.label_distributions_[60:], [[0.6, 0.4]] * 30, rtol=1e-15)
     assert set(model.transduction_[60:]) == {"a"}
 
 
-def test_new_rows_near_a_component_without_a_label_get_the_shares_of_the_labels(Model, forlorn):
+def test_new_rows_near_a_component_without_a_label_get_the_shares_of_the_labels(GraphModel, forlorn):
     X, y = forlorn
-    model = _on_islands(Model).fit(X, y)
+    model = _on_islands(GraphModel).fit(X, y)
     new = [[2000.0, 2000.0], [2000.5, 1999.5]]
     assert_allclose(model.predict_proba(new), [[0.6, 0.4]] * 2, rtol=1e-15)
     assert_array_equal(model.predict(new), ["a", "a"])
 
 
-def test_relabel_moves_what_is_reached(Model, forlorn):
+def test_relabel_moves_what_is_reached(GraphModel, forlorn):
     X, y = forlorn
-    model = _on_islands(Model).fit(X, y)
+    model = _on_islands(GraphModel).fit(X, y)
     model.relabel(np.where(np.arange(90) == 70, "c", np.where(np.arange(90) == 40, "b", "")))
     assert_array_equal(model.reached_, np.arange(90) >= 30)
     assert_allclose(model.label_distributions_[:30], 0.5)
@@ -547,9 +552,10 @@ def test_sparse_features_give_the_dense_answer(Model, kind):
     X = rng.normal(size=(80, 12)) * (rng.uniform(size=(80, 12)) < 0.4) + np.where(y, 2.0, 0.0)[:, None] * np.eye(12)[0]
     few = np.where(np.arange(80) % 40 < 5, y, -1)
     dense, sparse = _default(Model).fit(X, few), _default(Model).fit(kind(X), few)
-    same_answer(sound(sparse, kind(X)), dense, rtol=1e-6)
-    assert_allclose(sparse.predict_proba(kind(X)), dense.predict_proba(X), atol=1e-6)
-    assert_allclose(sparse.predict_proba(X), dense.predict_proba(kind(X)), atol=1e-6)
+    near = 1e-3 if Model is BlendedClassifier else 1e-6  # logistic regression stops a little before its optimum
+    same_answer(sound(sparse, kind(X)), dense, rtol=near)
+    assert_allclose(sparse.predict_proba(kind(X)), dense.predict_proba(X), atol=near)
+    assert_allclose(sparse.predict_proba(X), dense.predict_proba(kind(X)), atol=near)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "uint8"])

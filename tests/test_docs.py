@@ -15,6 +15,7 @@ import re
 import tokenize
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,13 @@ import greenlabel
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
-ESTIMATORS = ["GreenClassifier", "AnchoredGreenClassifier", "ConsistencyClassifier", "HarmonicClassifier"]
+ESTIMATORS = [
+    "GreenClassifier",
+    "AnchoredGreenClassifier",
+    "ConsistencyClassifier",
+    "HarmonicClassifier",
+    "BlendedClassifier",
+]
 FENCE = re.compile(r"(?P<mark><!-- not run -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -88,7 +95,7 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
-def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch):
+def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch, all_trees):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     for snippet in snippets(page):
@@ -114,29 +121,35 @@ def sections(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def figure_table() -> dict[str, Any]:
-    spec = importlib.util.spec_from_file_location("make_figures", ROOT / "docs" / "make_figures.py")
+def script(name: str) -> Any:
+    """A script of the docs folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.FIGURES
+    return module
+
+
+def test_the_command_reference_says_what_the_commands_say():
+    maker = script("make_reference")
+    assert maker.PAGE.read_text() == maker.reference(), "run python docs/make_reference.py"
 
 
 def test_every_figure_is_shown_small_and_made_by_the_script():
     files = {path.stem: path for path in (ROOT / "docs" / "figures").glob("*")}
     shown = {Path(target).stem for page in PAGES for target in LINK.findall(page.read_text()) if "figures/" in target}
-    assert set(files) == set(figure_table()) == shown
+    assert set(files) == set(script("make_figures").FIGURES) == shown
     assert all(path.suffix == ".png" and path.stat().st_size < 150_000 for path in files.values())
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parameter_page_has_every_parameter_with_its_default(name):
     page = (ROOT / "docs" / "parameters.md").read_text()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
-    start = next(i for i, row in enumerate(rows) if f"`{name}`" in row)
-    header, column = rows[start], rows[start].index(f"`{name}`")
-    table = {row[0]: row[column] for row in rows[start + 2 :] if len(row) == len(header) and row[column]}
+    lines = page[page.index("| parameter |") :].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in takewhile(bool, lines)]
+    column = rows[0].index(f"`{name}`")
+    table = {row[0]: row[column] for row in rows[2:] if row[column]}
     defaults = getattr(greenlabel, name)().get_params()
     assert table == {f"`{key}`": "`" + repr(value).replace("'", '"') + "`" for key, value in defaults.items()}
     for key in defaults:

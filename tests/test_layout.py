@@ -1,4 +1,4 @@
-"""The import direction that CONTRIBUTING.md promises, read from its own drawings: the package, and paper inside it."""
+"""The import direction that CONTRIBUTING.md promises, read from its own drawings: of greenlabel and its packages."""
 
 import ast
 import re
@@ -10,11 +10,16 @@ import pytest
 import greenlabel
 
 PACKAGE = Path(greenlabel.__file__).parent
-PAPER = sorted(f"paper.{path.stem}" for path in (PACKAGE / "paper").glob("*.py") if path.stem != "__init__")
-MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), "paper"])
-SOURCES = [*(name for name in MODULES if name != "paper"), *PAPER]  # one file each
-EDGE = {"report", "paper", "cli", *PAPER}  # pictures, files, terminal
-TERMINAL = {"cli", "paper.commands"}
+PACKAGES = ["tables", "paper"]  # in the order of their drawings
+PARTS = {
+    name: sorted(f"{name}.{path.stem}" for path in (PACKAGE / name).glob("*.py") if path.stem != "__init__")
+    for name in PACKAGES
+}
+INSIDE = [part for parts in PARTS.values() for part in parts]
+MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), *PACKAGES])
+SOURCES = [*(name for name in MODULES if name not in PACKAGES), *INSIDE]  # one file each
+EDGE = {"report", "cli", *PACKAGES, *INSIDE}  # pictures, files, terminal
+TERMINAL = {"cli", "paper.commands", "tables.commands"}
 BESIDE = {"labels", "metrics", "datasets"}
 DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
@@ -32,7 +37,7 @@ def imported(module, *, at_import_only=False):
             names.add(node.module)
             # a name of the package may be a module
             within = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= {name for name in within if name.removeprefix("greenlabel.") in {*MODULES, *PAPER}}
+            names |= {name for name in within if name.removeprefix("greenlabel.") in {*MODULES, *INSIDE}}
     return names
 
 
@@ -44,8 +49,8 @@ def own(module):
 
 def siblings(module):
     """Modules of the package that a module imports; "__init__" where it imports the package itself."""
-    parts = PAPER if module == "paper" else [module]
-    return {name.split(".")[0] or "__init__" for part in parts for name in own(part)} - ({"paper"} & {module})
+    parts = PARTS.get(module, [module])
+    return {name.split(".")[0] or "__init__" for part in parts for name in own(part)} - ({module} & set(PACKAGES))
 
 
 def outsiders(module, **kwargs):
@@ -81,15 +86,17 @@ def test_imports_run_one_way(module):
     assert siblings(module) <= allowed
 
 
-def test_every_module_of_paper_has_a_place_in_its_own_drawing():
-    assert {f"paper.{name}" for name in drawn_order(1)} == set(PAPER)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_of_a_package_has_a_place_in_its_drawing(package):
+    assert {f"{package}.{name}" for name in drawn_order(1 + PACKAGES.index(package))} == set(PARTS[package])
 
 
-@pytest.mark.parametrize("module", PAPER)
-def test_imports_of_paper_run_one_way(module):
-    order = {f"paper.{name}": place for name, place in drawn_order(1).items()}
+@pytest.mark.parametrize("module", INSIDE)
+def test_imports_inside_a_package_run_one_way(module):
+    package = module.split(".")[0]
+    order = {f"{package}.{name}": place for name, place in drawn_order(1 + PACKAGES.index(package)).items()}
     lower = {name for name, place in order.items() if place < order[module]}
-    assert {name for name in own(module) if name.startswith("paper.")} <= lower
+    assert {name for name in own(module) if name.startswith(f"{package}.")} <= lower
 
 
 @pytest.mark.parametrize("module", sorted(BESIDE))
@@ -136,4 +143,4 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
-    assert shells <= {"base", "estimators", "anchored"}
+    assert shells <= {"base", "estimators", "anchored", "experts", "blended"}

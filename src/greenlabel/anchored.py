@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, given_anchors
 from greenlabel.answers import AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
 from greenlabel.base import Bools, Floats, GraphClassifier, Ints, check_features, check_stream
-from greenlabel.blocks import ArrayBlocks, Blocks, joined
+from greenlabel.blocks import ArrayBlocks, Blocks, joined, same
 from greenlabel.checks import (
     check_choice,
     check_integer,
@@ -29,7 +29,7 @@ from greenlabel.checks import (
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph import anchor_components, reached_components
-from greenlabel.green import AnchorSystem
+from greenlabel.green import TOLERANCE, AnchorSystem, column_means, dense
 from greenlabel.labels import Labels, joined_labels, read_some_labels
 from greenlabel.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
 from greenlabel.neighbors import exact_search, working
@@ -71,6 +71,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     anchors_ : (m, d) the anchors
     """
 
+    _only_for_fit = ("_operator", "_near", "_gram")
     _unit: float | None  # of the features; unknown until a sample of rows outside memory has been seen
 
     def __init__(
@@ -176,6 +177,9 @@ class AnchoredGreenClassifier(GraphClassifier):
         else:
             source = check_stream(self, source, reset=reset)
         return source, source.n, y
+
+    def _as_built_from(self, X: Any) -> Blocks:
+        return ArrayBlocks(X)
 
     def _build(self, rows: Blocks) -> None:
         given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, self.n_features_in_)
@@ -303,6 +307,18 @@ class AnchoredGreenClassifier(GraphClassifier):
         F[np.arange(len(near)), self._labels.codes[places]] -= share
         return F
 
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        """For labels that are some of those of the fit, and rows that carry the others."""
+        Z = self._labelled.matrix(len(self.anchors_))
+        known, asked = (np.searchsorted(self._labels.rows, part) for part in (labels.rows, rows))
+        return Z[asked] @ self._operator.of_labels(Z[known], labels.codes, len(labels.classes))
+
+    def _solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        """F of all rows from any labels (n, c)."""
+        Y = dense(Y)
+        Z = self._keep("Z", lambda: Near.joined(list(self._near.map(same))).matrix(len(self.anchors_)))
+        return Z @ self._operator.coefficients(Z.T @ Y, column_means(Y)) + Y / self._operator.theta
+
     # Answers
 
     def _new_rows_only(self) -> Scores:
@@ -320,6 +336,10 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def _no_scores(self) -> Floats:
         return np.empty((0, len(self.classes_)))
+
+    def _extend(self, X: Any) -> tuple[Floats, Bools]:
+        near, scores = self._found(ArrayBlocks(X)).keep(), self._new_rows_only()
+        return near.collect(scores, self._no_scores()), near.collect(Reached(scores), np.empty(0, bool))
 
     def _of_new_rows(self, X: Any, step: Any, like: Any) -> Any:
         rows, _, _ = self._open(X, None, reset=False)

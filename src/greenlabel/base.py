@@ -6,6 +6,7 @@
 A fitted estimator computes scores, probabilities and classes of its rows on first use.
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from greenlabel.blocks import Blocks
 from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
-from greenlabel.labels import Labels, Verdict, as_labels, calibrate, is_unlabelled, read_labels
+from greenlabel.graph import reached_components
+from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
 from greenlabel.neighbors import row_blocks
 
 Floats = NDArray[np.floating]
@@ -28,6 +30,7 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
+LEAST_HELD_OUT, HELD_OUT_WORK = 200, 20_000_000  # labels that may be held out, and rows of data times those
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -42,7 +45,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         _all_scores()        F of the rows of the fit
         _extend(X)           F of new rows, and which of them a label reaches
         _held_out(places, tolerance)  leave-one-out scores of some of the labelled rows
+        _scores_of(labels, rows, tolerance)  F of some rows, were these the labels
     """
+
+    _unit: float | None  # of the features
+    _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Build the graph of the rows of X and spread the labels y over it.
@@ -68,7 +75,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _open(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, int, Any]:
         """Features as _build takes them, the number of rows, and labels as they came."""
         X = check_features(self, X, reset=reset)
-        return X, X.shape[0], y
+        return self._as_built_from(X), X.shape[0], y
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
@@ -82,6 +89,30 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         except BaseException:
             self.__dict__ = before
             raise
+
+    def _built(self, X: Any) -> Self:
+        """The graph of features that were checked before; ``_take`` gives it labels."""
+        self._check_parameters()
+        self._is_graph, self._unit, self.n_features_in_ = False, 1.0, X.shape[1]
+        self._build(self._as_built_from(X))
+        return self
+
+    def _as_built_from(self, X: Any) -> Any:
+        """Checked features in the form that _build takes."""
+        return X
+
+    def _without(self, fold: Ints, tolerance: float) -> Floats:
+        """Scores (l, c) of each labelled row without the labels of its fold.
+
+        Zero where the fold is -1, which is never left out, and where none of the other labels reaches the row.
+        """
+        F, of_label = np.zeros((len(fold), len(self.classes_))), self._label_components()
+        for number in np.unique(fold[fold >= 0]):
+            out = fold == number
+            rows, left = self._labels.rows[out], self._labels.without(out)
+            holds_label = reached_components(of_label, self.n_components_, np.flatnonzero(~out))
+            F[out] = self._scores_of(left, rows, tolerance) * holds_label[of_label[out], None]
+        return F
 
     def _take(self, labels: Labels) -> Self:
         self._labels = labels
@@ -126,6 +157,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """The probability of each class for each new row."""
         F, is_reached = self._new_rows(X)
         return self._calibrated().probabilities(F, is_reached)
+
+    def answer_new_rows(self, X: Any) -> tuple[Floats, Bools]:
+        """``predict_proba``, and which of the rows a label reaches."""
+        F, is_reached = self._new_rows(X)
+        return self._calibrated().probabilities(F, is_reached), is_reached
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
@@ -172,10 +208,41 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return replace(self._verdict(), temperature=self._keep("temperature", self._calibrate))
 
     def _calibrate(self) -> float:
-        """From labelled rows that another label reaches."""
+        return calibrate(self._labels, self._joined(), lambda places: self._held_out(places, ROUGH))
+
+    def _joined(self) -> Bools:
+        """Labelled rows that another label reaches."""
         of_label = self._label_components()
-        joined = np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
-        return calibrate(self._labels, joined, lambda places: self._held_out(places, ROUGH))
+        return np.bincount(of_label, minlength=self.n_components_)[of_label] > 1
+
+    def held_out(self, most: int) -> tuple[Ints, Ints, Floats]:
+        """Labelled rows, their classes as numbers, and the probabilities that they get from the other labels alone.
+
+        Rows whose class has no other label, or that no other label reaches, have nothing to be recognised by and are
+        left out. Of more than ``most``, an even choice is taken.
+        """
+        told = np.flatnonzero(self._joined() & (self._labels.counts[self._labels.codes] > 1))
+        chosen = evenly(told, min(most, max(LEAST_HELD_OUT, HELD_OUT_WORK // self._labels.n)))
+        parts = [self._held_out(chosen[i : i + 128], ROUGH) for i in range(0, len(chosen), 128)]
+        F = np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
+        p = probabilities(F, self._keep("temperature", self._calibrate))
+        return self._labels.rows[chosen], self._labels.codes[chosen], p
+
+    def for_new_rows(self) -> Self:
+        """A copy with what answers for new rows need, without what the fit needed beside that."""
+        self._check_fitted()
+        slim = self._slim()
+        slim._kept["temperature"] = self._keep("temperature", self._calibrate)
+        return slim
+
+    def _slim(self) -> Self:
+        """The same, for scores alone."""
+        slim = copy.copy(self)
+        slim._labels = replace(self._labels)  # without its matrix of n rows
+        slim._kept = {}
+        for name in self._only_for_fit:
+            slim.__dict__.pop(name, None)
+        return slim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -205,6 +272,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
+        raise NotImplementedError
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         raise NotImplementedError
 
 

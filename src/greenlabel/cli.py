@@ -12,6 +12,7 @@ try:
     from rich.console import Console
 
     from greenlabel.paper.commands import paper
+    from greenlabel.tables import commands as table_commands
 except ImportError as missing:  # the library works without them
     raise SystemExit(
         f"greenlabel: the command line needs {missing.name}, which is not installed; pip install 'greenlabel[cli]'"
@@ -23,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+table_commands.register(app)
 app.add_typer(paper, name="paper")
 say = Console(highlight=False, soft_wrap=True)
 
@@ -46,9 +48,11 @@ def options(
 
 @app.command(epilog="Example: greenlabel demo --out digits-demo")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture and the table.")] = Path("greenlabel-demo"),
-    per_class: Annotated[int, typer.Option(min=1, max=100, help="Labels given in each class.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the rows whose label is given.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the picture and the table.")] = Path(
+        "greenlabel-demo"
+    ),
+    per_class: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Labels given in each class.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Draws the rows whose label is given.")] = 0,
 ) -> None:
     """Label 1,797 handwritten digits from ten labels per class, on data that ships with greenlabel."""
     from greenlabel import GreenClassifier

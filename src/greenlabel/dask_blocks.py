@@ -26,16 +26,15 @@ from numpy.typing import NDArray
 
 from greenlabel.blocks import Blocks, Ints, Reader, Step, given, n_rows, pick
 from greenlabel.blocks import apply as apply_step
-from greenlabel.errors import ClusterError, DataError, MissingLibraryError
+from greenlabel.errors import ClusterError, DataError
+from greenlabel.extras import requires
 
-try:
+with requires("dask"):
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
     from distributed import Client, default_client
     from distributed.comm import connect as comm_connect
-except ImportError as error:
-    raise MissingLibraryError("this runs on Dask, which is not installed; pip install 'greenlabel[dask]'.") from error
 
 ADDED_AT_ONCE = 8  # sums that one task of the tree adds up
 AHEAD = 2  # blocks in work per thread of the cluster beyond the one whose turn it is: more would fill the client

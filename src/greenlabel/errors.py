@@ -6,9 +6,11 @@
     │   └── DataTypeError  features that are no numbers at all (a TypeError too)
     ├── LabelError         labels that cannot be used: none, a single class, another length
     ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
+    ├── TableError         a table or file that cannot be read, written or understood
+    │   └── ModelFileError a saved model that is torn, too new, or none of ours
     ├── MemoryLimitError   a dense method asked for more memory than the machine has free
     ├── ClusterError       a Dask scheduler that does not answer
-    └── MissingLibraryError  a library that is installed only when asked for (an ImportError too)
+    └── MissingLibraryError  a library of an extra is not installed (an ImportError too)
 
 Every message says what came, what was needed and what to do.
 """
@@ -40,6 +42,14 @@ class GraphError(GreenlabelError):
 
 class MemoryLimitError(GreenlabelError):
     """A dense method that would need more memory than is free."""
+
+
+class TableError(GreenlabelError):
+    """A table or file that cannot be read, written or understood."""
+
+
+class ModelFileError(TableError):
+    """A saved model that is torn, too new, or none of ours."""
 
 
 class ClusterError(GreenlabelError):

@@ -1,6 +1,6 @@
 """Estimators on a k-NN graph: shells without arithmetic around graph, operators and labels."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from greenlabel.green import (
     score_of_new_rows,
     scores_without_own_label,
 )
+from greenlabel.labels import Labels
 from greenlabel.neighbors import graph_search, working
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
@@ -68,6 +69,7 @@ class _KnnClassifier(GraphClassifier):
             self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
             graph = knn_graph(self._search, self._k, self._weights, self._width)
         self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
+        self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
 
     def _all_scores(self) -> Floats:
@@ -79,11 +81,16 @@ class _KnnClassifier(GraphClassifier):
     def _reached(self) -> Bools:
         return reached_components(self._component, self.n_components_, self._labels.rows)[self._component]
 
+    def _slim(self) -> Self:
+        slim = super()._slim()
+        slim._kept["reached"] = self.reached_  # new rows go by those neighbours that a label reaches
+        return slim
+
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
         if self._search is None:
             ties = check_ties(X)
         else:
-            ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._graph.mean_degree
+            ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._mean_degree
         mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
         return self._score_new(mean, degree), degree > 0
 
@@ -105,6 +112,13 @@ class _LinearClassifier(_KnnClassifier):
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         rows, codes = self._labels.rows[places], self._labels.codes[places]
         return scores_without_own_label(self._operator, self._F[rows], rows, codes, tolerance)
+
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        return self._operator.solve(labels.Y, tolerance)[rows]
+
+    def _solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        """F of all rows from any labels (n, c)."""
+        return self._operator.solve(Y, tolerance)
 
 
 class GreenClassifier(_LinearClassifier):
@@ -174,7 +188,7 @@ class GreenClassifier(_LinearClassifier):
         self._operator = SOLVERS[solver](graph, graph.n * self.mu_)
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        return score_of_new_rows(mean, degree, self._graph.n * self.mu_, column_means(self._labels.Y))
+        return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
 
 
 class ConsistencyClassifier(_LinearClassifier):
@@ -244,12 +258,17 @@ class HarmonicClassifier(_KnnClassifier):
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
 
+    def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        reached = reached_components(self._component, self.n_components_, labels.rows)[self._component]
+        return harmonic_scores(self._graph, labels, reached)[rows]
+
 
 def leave_one_out(model: GraphClassifier) -> Floats:
     """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
 
     Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row has
     nothing to be recognised by where its class has no other label, or no other label leads to it: do not count it.
+    Of a BlendedClassifier they are the scores of its folds, without the labels of a fifth of the rows at a time.
     """
     if not isinstance(model, GraphClassifier):
         raise ParameterError(

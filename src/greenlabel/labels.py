@@ -51,6 +51,10 @@ class Labels:
     def shares(self) -> Floats:
         return self.counts / len(self.codes)
 
+    def without(self, left_out: NDArray[np.bool_]) -> "Labels":
+        """The labels but for those that are marked in left_out (l,); the classes stay."""
+        return Labels(self.n, self.classes, self.rows[~left_out], self.codes[~left_out])
+
 
 def signed(labels: Labels) -> Floats:
     """The other coding of the same labels: +1 the class, -1 the other classes, 0 unlabelled (Eq. y1)."""
@@ -193,7 +197,7 @@ def evidence(F: Floats) -> Floats:
     """
     beyond = F - F.mean(axis=1, keepdims=True)
     lead = beyond.max(axis=1, keepdims=True)
-    return np.divide(beyond, np.sqrt(lead), out=np.zeros_like(beyond), where=lead > 0)
+    return np.divide(beyond, np.sqrt(np.maximum(lead, 0)), out=np.zeros_like(beyond), where=lead > 0)
 
 
 def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Ints], Floats]) -> float:
@@ -207,21 +211,30 @@ def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Int
     told = np.flatnonzero(joined & (labels.counts[labels.codes] > 1))
     if len(told):
         most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
-        chosen = told[np.linspace(0, len(told) - 1, min(len(told), most)).astype(int)]
+        chosen = evenly(told, most)
         return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
     typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
     return float(2 / typical) if typical > 0 else 1.0
 
 
-def choose_temperature(E: Floats, codes: Ints) -> float:
-    """The t for which softmax(t E) fits the true classes best, E (l, c) held-out evidence.
+def evenly(items: Ints, most: int) -> Ints:
+    """The items, or as many of them as are asked for, spread evenly over all."""
+    return items[np.linspace(0, len(items) - 1, min(len(items), most)).astype(int)] if len(items) else items
 
-    One more observation, spread over all classes, stands beside the l held-out ones: a finite number of right answers
-    never earns certainty.
+
+def smoothed_target(codes: Ints, c: int, doubt: float = 1.0) -> Floats:
+    """One-hot rows (l, c) beside which ``doubt`` more observations, spread over all classes, stand.
+
+    A finite number of right answers then never earns certainty.
     """
-    n_held, c = E.shape
-    target = np.full((n_held, c), 1 / (c * (n_held + 1)))
-    target[np.arange(n_held), codes] += n_held / (n_held + 1)
+    target = np.full((len(codes), c), doubt / (c * (len(codes) + doubt)))
+    target[np.arange(len(codes)), codes] += len(codes) / (len(codes) + doubt)
+    return target
+
+
+def choose_temperature(E: Floats, codes: Ints, doubt: float = 1.0) -> float:
+    """The t for which softmax(t E) fits the true classes best, E (l, c) held-out evidence."""
+    target = smoothed_target(codes, E.shape[1], doubt)
     scale = np.abs(E).max()
     if scale == 0:
         return 1.0  # no evidence at all: every temperature gives equal probabilities

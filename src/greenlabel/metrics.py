@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.metrics import precision_score, recall_score
 
 from greenlabel.errors import LabelError
@@ -44,3 +45,12 @@ def unlabelled_accuracy(y_true: Any, y_pred: Any, labelled: Any) -> float:
     if labelled.all():
         raise LabelError("every row is labelled, so no row is left to count; mark fewer rows as labelled.")
     return float((y_true == y_pred)[~labelled].mean())
+
+
+def share_interval(hits: int, trials: int, level: float) -> tuple[float, float, float]:
+    """A share, and the interval that holds the true one at the given level (Wilson's, good for few trials too)."""
+    z = float(ndtri((1 + level) / 2))
+    share = hits / trials
+    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z / (1 + z**2 / trials) * np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    return share, max(0.0, float(centre - half)), min(1.0, float(centre + half))

@@ -27,6 +27,7 @@ import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 from greenlabel.threads import in_parallel, one_thread
@@ -91,6 +92,22 @@ def copy_numbers(P: Any) -> Ints:
     copy = np.empty(len(order), np.intp)
     copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return copy
+
+
+def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
+    """Distances (n, m) of all rows to all points, for kernels: sums of absolute differences, or of their squares.
+
+    In single precision where there are many: kernels fall off smoothly.
+    """
+    if sp.issparse(X) or sp.issparse(P):
+        from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to import, seldom needed
+
+        X, P = sp.csr_matrix(X), sp.csr_matrix(P)
+        return manhattan_distances(X, P) if absolute else euclidean_distances(X, P, squared=True)
+    if X.shape[0] * P.size <= BLOCK_VALUES:
+        return cdist(X, P, "cityblock" if absolute else "sqeuclidean")
+    X, P = (np.ascontiguousarray(A, np.float32) for A in (X, P))
+    return faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2)
 
 
 def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
@@ -165,6 +182,13 @@ class Search:
 
     def _block(self, X: Any, k: int, own: Ints | None) -> Found:
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The points alone; everything else is made again from them."""
+        return {"P": self.P}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
 
 def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X: Any, own: Ints | None) -> Found:
@@ -260,6 +284,9 @@ class ReducedSearch(Search):
         self._projection = projection
         self._reduced, _ = self._reduce(P)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"P": self.P, "projection": self._projection}
+
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
         Q = coordinates(X, self._projection)
@@ -306,7 +333,7 @@ class ClusterSearch(Search):
         return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_index": faiss.serialize_index(self._index)}
+        return {"P": self.P, "_projection": self._projection, "_index": faiss.serialize_index(self._index)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _index=faiss.deserialize_index(state["_index"]))

@@ -18,16 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel.blocks import Blocks, Reader
-from greenlabel.errors import DataError, LabelError, MissingLibraryError
+from greenlabel.errors import DataError, LabelError
+from greenlabel.extras import requires
 from greenlabel.files import FileMark
 
-try:
+with requires("tables"):
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError as error:
-    raise MissingLibraryError(
-        "Parquet files are read by pyarrow, which is not installed; pip install 'greenlabel[tables]'."
-    ) from error
 
 SUFFIXES = (".parquet", ".pq")
 

@@ -29,7 +29,7 @@ paper = typer.Typer(
 )
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", envvar="GREENLABEL_DATA", file_okay=False, help="Folder of the data sets."),
+    typer.Option("--data", envvar="GREENLABEL_DATA", file_okay=False, metavar="DIR", help="Folder of the data sets."),
 ]
 
 
@@ -37,12 +37,14 @@ DataOption = Annotated[
 def run(
     items: Annotated[list[str] | None, typer.Argument(help="Items (greenlabel paper list); all without any.")] = None,
     data: DataOption = None,
-    trials: Annotated[int, typer.Option(min=1, max=1000, help="Draws of the labelled rows.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw; the others follow it.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the page, the figures and the results.")] = Path(
+    trials: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Draws of the labelled rows.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the first draw; the others follow it.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the page, the figures and the results.")] = Path(
         "greenlabel-paper"
     ),
-    jobs: Annotated[int, typer.Option(min=1, help="Methods at work side by side; times are fair with 1 only.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Methods at work side by side; times are fair with 1 only.")
+    ] = 1,
 ) -> None:
     """Rebuild the items named, or all of them. An interrupted run goes on where it stopped. (The default command.)"""
     from greenlabel.paper.items import ITEMS, choose_items

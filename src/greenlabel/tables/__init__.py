@@ -1,0 +1,27 @@
+"""Tables: a half-empty column in, the filled table out.
+
+files       read and write
+columns     columns -> features
+targets     the column to fill
+outcome     answers, and how far they can be trusted
+words, charts, map, page    the report
+saved       models as files
+labelling   label_table, predict_table
+commands    the terminal
+"""
+
+from importlib import import_module
+from typing import Any
+
+_ON_FIRST_USE = {
+    "label_table": "greenlabel.tables.labelling",
+    "predict_table": "greenlabel.tables.labelling",
+    "load_model": "greenlabel.tables.saved",
+}
+__all__ = ["label_table", "load_model", "predict_table"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module 'greenlabel.tables' has no attribute {name!r}")
+    return getattr(import_module(_ON_FIRST_USE[name]), name)

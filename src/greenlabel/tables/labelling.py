@@ -1,0 +1,369 @@
+"""A table with a half-empty column in, the filled table out.
+
+    frame, result = label_table(frame, "species")
+
+What the command line does, in Python: pandas and polars frames come back as what they were, with every other column
+as it came.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.anchored import AnchoredGreenClassifier
+from greenlabel.base import GraphClassifier
+from greenlabel.blended import BlendedClassifier
+from greenlabel.checks import check_choice, check_integer, check_real
+from greenlabel.errors import LabelError, ParameterError, TableError
+from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel.extras import requires
+from greenlabel.tables.columns import TableFeatures, choose_columns, matching
+from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
+from greenlabel.tables.outcome import HeldOut, Outcome
+from greenlabel.tables.page import summary_html, write_report
+from greenlabel.tables.saved import SavedModel
+from greenlabel.tables.summary import summary_text
+from greenlabel.tables.targets import check_type, doubts, has_label, read_target
+
+with requires("tables"):
+    import polars as pl
+
+HELD_OUT_ROWS = 2_000  # given labels that are hidden in turn; more tell no more
+METHODS: dict[str, type[GraphClassifier]] = {
+    "auto": BlendedClassifier,
+    "green": GreenClassifier,
+    "anchored": AnchoredGreenClassifier,
+    "consistency": ConsistencyClassifier,
+    "harmonic": HarmonicClassifier,
+}
+ADDED = ("source", "confidence", "margin")
+
+Announce = Callable[[str], Any]
+
+
+class TableResult(Outcome):
+    """What ``label_table`` found out: shows itself in notebooks, prints as a summary, saves as a model or a page."""
+
+    frame: pl.DataFrame
+    unlabelled: list[str]  # values of the target that mean "no label"
+
+    def __str__(self) -> str:
+        return summary_text(self)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
+
+    def report(self, path: str | Path, title: str = "") -> None:
+        """One HTML page that shows whether to trust the labels; it needs no network."""
+        write_report(Path(path), self, self.frame, title or self.target)
+
+    def save(self, path: str | Path) -> None:
+        """A model file for new rows: ``greenlabel predict``, or ``greenlabel.tables.load_model``."""
+        SavedModel(self.target, self.classes, self.features, self.model, self.unlabelled).save(Path(path))
+
+
+class Stages:
+    """Seconds of each stage; every beginning is announced."""
+
+    def __init__(self, announce: Announce | None):
+        self.seconds: dict[str, float] = {}
+        self._announce = announce or (lambda name: None)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        self._announce(name)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def label_table(
+    frame: Any,
+    target: Any,
+    *,
+    features: str | list[str] | None = None,
+    drop: str | list[str] | None = None,
+    id: str | list[str] | None = None,
+    unlabelled: Any = None,
+    vectors: Any = None,
+    scale: str = "auto",
+    method: str = "auto",
+    class_shares: Any = None,
+    only_confident: float | None = None,
+    random_state: int = 0,
+    announce: Announce | None = None,
+) -> tuple[Any, TableResult]:
+    """Fill the empty cells of a column from the rows in which it is known.
+
+    Parameters
+    ----------
+    frame : pandas or polars DataFrame
+    target : the column to fill; null, NaN and "" are unlabelled
+    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass by
+    unlabelled : further values of the target that mean "no label"
+    vectors : (n, d) array of embeddings, one row for each row of the frame
+    scale : {"auto", "none", "standard"}, default "auto"
+        "auto" scales columns whose units differ; see ``greenlabel.tables.columns``.
+    method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
+        "auto" is BlendedClassifier: the Green function and ordinary models, weighted by what the labels say.
+    class_shares : None, "labels", "balanced" or a mapping, default None
+        Shares of the classes that the answer must have: those among the given labels, equal ones, or {class: share};
+        a share may be a range (low, high). Needs method="auto".
+    only_confident : leave a cell empty where the confidence is below this
+    random_state : int, default 0
+    announce : called with the name of each stage as it begins
+
+    Returns
+    -------
+    frame : the same with ``target`` filled, and ``<target>_source``, ``<target>_confidence``, ``<target>_margin``
+    result : a TableResult
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from greenlabel import label_table
+    >>> frame = pl.DataFrame({"size": [1.0, 1.1, 1.2, 5.0, 5.1, 5.2], "kind": ["S", None, None, "L", None, None]})
+    >>> filled, result = label_table(frame, "kind")
+    >>> filled["kind"].to_list()
+    ['S', 'S', 'S', 'L', 'L', 'L']
+    """
+    check_choice("method", method, METHODS)
+    if class_shares is not None and method != "auto":
+        raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
+    if only_confident is not None and check_real("only_confident", only_confident, 0) > 1:
+        raise ParameterError(f"only_confident={only_confident} is above 1, which no confidence is; give a share.")
+    if random_state is not None:
+        check_integer("random_state", random_state, 0, offer=", or None")
+    features, drop, id, unlabelled = map(_as_list, (features, drop, id, unlabelled))
+    target = str(target)
+    table = as_polars(frame)
+    check_target(table, target)
+    if vectors is not None:
+        table = with_vectors(table, vectors)
+    stages = Stages(announce)
+    with stages("features"):
+        classes, given = read_target(table[target], unlabelled)
+        check_names_free(table, target)
+        if (given >= 0).all():
+            raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.")
+        names = choose_columns(table.columns, target, features, drop, id)
+        steps = TableFeatures(scale, random_state)
+        X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
+    with stages("graph"), warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", UserWarning)
+        model = METHODS[method](random_state=random_state)
+        if class_shares is not None:
+            model.set_params(class_shares=shares_of_codes(class_shares, classes))
+        model.fit(X, given)
+    with stages("labels"):
+        probabilities = model.label_distributions_
+    with stages("check"):
+        held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+    answers = probabilities.argmax(axis=1)
+    if only_confident is not None:
+        answers[probabilities.max(axis=1) < only_confident] = -1
+    result = TableResult(
+        target=target,
+        classes=classes,
+        given=given,
+        probabilities=probabilities,
+        answers=np.where(given >= 0, given, answers),
+        is_reached=model.reached_,
+        held_out=held_out,
+        columns=steps.columns,
+        X=X,
+        method=type(model).__name__,
+        graph=graph_facts(model),
+        seconds=stages.seconds,
+        warnings=[*doubts(classes), *(str(caution.message) for caution in cautions)],
+        experts=getattr(model, "expert_scores_", {}),
+        estimate=estimate_of(model),
+        model=model,
+        features=steps,
+    )
+    result.frame, result.unlabelled = table, unlabelled
+    # A value that stands for "no label" gives way to nothing where the row is left empty.
+    column = table[target].set(pl.Series(given < 0), None)
+    filled = fill(column, classes, result.answers)
+    return with_columns(frame, [filled, *sureness(target, given >= 0, result.answers, probabilities)]), result
+
+
+def predict_table(
+    saved: SavedModel, frame: Any, *, vectors: Any = None, only_confident: float | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Label the rows of a new frame with a saved model; labels that the frame holds already are kept.
+
+    ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
+
+    Returns the frame with the same columns as label_table adds, and the facts: rows, labels, values never seen.
+    """
+    table = as_polars(frame)
+    target, n = saved.target, table.height
+    check_names_free(table, target)
+    X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
+    probabilities, is_reached = saved.model.answer_new_rows(X)
+    answers = probabilities.argmax(axis=1)
+    if only_confident is not None:
+        answers[probabilities.max(axis=1) < only_confident] = -1
+    column = target_of_new_rows(table, saved)
+    known = has_label(column, saved.unlabelled)
+    is_given, column = known.to_numpy(), column.set(~known, None)
+    filled = fill(column, saved.classes, np.where(is_given, -1, answers))
+    counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
+    facts = {
+        "rows": n,
+        "target": target,
+        "labels_given": int(is_given.sum()),
+        "labels_predicted": dict(zip(map(str, saved.classes), counts.tolist(), strict=True)),
+        "rows_left_empty": int((~is_given & (answers < 0)).sum()),
+        "rows_not_reached": int((~is_reached & ~is_given).sum()),
+        "values_never_seen": unseen,
+    }
+    return with_columns(frame, [filled, *sureness(target, is_given, answers, probabilities)]), facts
+
+
+def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
+    """Shares by the place of a class instead of its name; labels of a text file are text."""
+    if not isinstance(shares, Mapping):
+        return shares
+    place = {str(label): code for code, label in enumerate(classes)}
+    strange = [label for label in shares if str(label) not in place]
+    if strange:
+        advice = nearest_name(str(strange[0]), list(place), "classes")
+        raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
+    return {place[str(label)]: share for label, share in shares.items()}
+
+
+def target_of_new_rows(table: pl.DataFrame, saved: SavedModel) -> pl.Series:
+    """The column that the labels go into: the table's own if it holds some, and can hold the model's classes."""
+    labels = pl.Series(saved.classes)
+    if saved.target not in table.columns:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    column = table[saved.target]
+    check_type(column)
+    if not has_label(column, saved.unlabelled).any() and column.dtype != pl.String:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    try:
+        labels.cast(column.dtype)
+    except pl.exceptions.PolarsError as error:
+        raise LabelError(
+            f"Column {saved.target!r} holds {column.dtype} values ({column.drop_nulls()[0]}), the classes of the model "
+            f"are others ({saved.classes[0]}); rename or drop the column."
+        ) from error
+    return column
+
+
+def graph_facts(model: GraphClassifier) -> dict[str, Any]:
+    graph = model._first_graph() if isinstance(model, BlendedClassifier) else model
+    facts = {"neighbours": int(graph._k), "components": int(graph.n_components_)}
+    return facts | ({"anchors": len(graph.anchors_)} if hasattr(graph, "anchors_") else {})
+
+
+def estimate_of(model: GraphClassifier) -> tuple[float, float, float] | None:
+    """The accuracy that a model expects of itself, and its interval."""
+    accuracy = getattr(model, "estimated_accuracy_", None)
+    return None if accuracy is None else (float(accuracy), accuracy.low, accuracy.high)
+
+
+def as_polars(frame: Any) -> pl.DataFrame:
+    """A pandas or polars frame as a polars one."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
+        raise TableError(f"label_table takes a pandas or polars frame, got {type(frame).__name__}; make one of it.")
+    check_names([str(name) for name in frame.columns])
+    columns = [_as_series(str(name), frame[name]) for name in frame.columns]
+    return pl.DataFrame(columns)
+
+
+def _as_series(name: str, column: Any) -> pl.Series:
+    """A pandas column; one of mixed Python objects becomes text, so that what is odd about it can be said."""
+    try:
+        series = pl.Series(name, pl.from_pandas(column.reset_index(drop=True), nan_to_null=True))
+        if not isinstance(series.dtype, pl.BaseExtension):  # pandas's periods and intervals
+            return series
+    except Exception:  # pyarrow's and polars's own kinds for values that share no type
+        pass
+    values = [None if gap else str(value) for value, gap in zip(column.tolist(), column.isna(), strict=True)]
+    return pl.Series(name, values, dtype=pl.String)
+
+
+def _as_list(names: Any) -> list[str]:
+    """One name or several, as text: pandas has names that are numbers."""
+    if names is None:
+        return []
+    return [str(name) for name in (names if isinstance(names, (list, tuple, set)) else [names])]
+
+
+def check_target(table: pl.DataFrame, target: str) -> None:
+    if target not in table.columns:
+        raise TableError(f"The table has no column {target!r}; {nearest_name(target, table.columns)}")
+
+
+def check_names_free(table: pl.DataFrame, target: str) -> None:
+    taken = [f"{target}_{suffix}" for suffix in ADDED if f"{target}_{suffix}" in table.columns]
+    if taken:
+        raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
+
+
+def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
+    """Embeddings beside the table, as one more column."""
+    column = as_vectors(np.asarray(vectors), "The array of vectors")
+    if len(column) != table.height:
+        raise TableError(
+            f"The vectors have {len(column):,} rows, the table has {table.height:,}; give one vector for each row."
+        )
+    if VECTORS in table.columns:
+        raise TableError(f"The table has a column {VECTORS!r} already; rename it, or leave out the vectors beside it.")
+    return table.with_columns(column.alias(VECTORS))
+
+
+def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
+    """The column with the classes of the answers in it; -1 leaves a cell as it is, without a label."""
+    labels = pl.Series(classes).cast(column.dtype)
+    places = pl.Series(np.maximum(answers, 0), dtype=pl.UInt32)
+    frame = pl.DataFrame({"old": column, "new": labels.gather(places), "answered": answers >= 0})
+    return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
+
+
+def sureness(target: str, is_given: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
+    """Where each label is from, and how sure it is: two columns of shares, 1 where it was given."""
+    top = np.partition(probabilities, -2, axis=1)[:, -2:]
+    source = np.array([None, "given", "predicted"], dtype=object)[np.where(is_given, 1, np.where(answers < 0, 0, 2))]
+    return [
+        pl.Series(f"{target}_source", source.tolist(), dtype=pl.String),
+        pl.Series(f"{target}_confidence", np.where(is_given, 1.0, top[:, 1]).round(4)),
+        pl.Series(f"{target}_margin", np.where(is_given, 1.0, top[:, 1] - top[:, 0]).round(4)),
+    ]
+
+
+def with_columns(frame: Any, columns: list[pl.Series]) -> Any:
+    """The frame as it came, pandas or polars, with columns replaced or added."""
+    if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+        return as_polars(frame).with_columns(columns)
+    filled = frame.copy()
+    names = {str(name): name for name in frame.columns}
+    below = ("",) * (frame.columns.nlevels - 1)  # of names that have levels
+    for series in columns:
+        if series.name in names:
+            name = names[series.name]
+            filled[name] = as_before(series, frame[name].dtype)
+        else:
+            filled[(series.name, *below) if below else series.name] = series.to_pandas().to_numpy()
+    return filled
+
+
+def as_before(series: pl.Series, dtype: Any) -> Any:
+    """A filled column as pandas values of the type that it had; NumPy's own types cannot be empty."""
+    values = series.to_pandas()
+    if isinstance(dtype, np.dtype) and series.null_count():
+        return values.to_numpy()
+    return values.astype(dtype).array

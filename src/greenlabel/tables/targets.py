@@ -1,0 +1,126 @@
+"""The column to fill: which rows carry a label, which classes there are, and what looks wrong about them."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.errors import LabelError
+from greenlabel.extras import requires
+from greenlabel.tables.files import GAPS
+
+with requires("tables"):
+    import polars as pl
+
+Ints = NDArray[np.integer]
+
+MANY_CLASSES = 1000  # more than so many are a column of names, or of measurements
+
+
+def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], Ints]:
+    """The classes in their order, and for each row the place of its label among them, -1 where there is none."""
+    name = column.name
+    check_type(column)
+    known = has_label(column, unlabelled)
+    given = column.filter(known)
+    if given.is_empty():
+        raise LabelError(f"Column {name!r} holds no label in {len(column):,} rows; label rows of two classes at least.")
+    check_kind(given)
+    classes = sorted(map(_plain, given.unique().to_list()), key=_rank)
+    if len(classes) == 1:
+        raise LabelError(f"Column {name!r} holds a single class ({classes[0]}); label a row of another class too.")
+    if len(classes) > MANY_CLASSES and 2 * len(classes) > len(given):
+        raise LabelError(
+            f"Column {name!r} holds {len(classes):,} classes in {len(given):,} labels, hardly one twice; "
+            "name the column of classes by --target."
+        )
+    place = pl.DataFrame({"label": pl.Series(classes, dtype=given.dtype), "code": np.arange(len(classes))})
+    codes = pl.DataFrame({"label": column}).join(place, on="label", how="left", maintain_order="left")["code"]
+    return classes, np.where(known.to_numpy(), codes.fill_null(-1).to_numpy(), -1).astype(np.int64)
+
+
+def check_type(column: pl.Series) -> None:
+    dtype = column.dtype
+    if (
+        dtype.is_nested()
+        or dtype.is_temporal()
+        or dtype in (pl.Object, pl.Binary)
+        or isinstance(dtype, pl.BaseExtension)
+    ):
+        raise LabelError(
+            f"Column {column.name!r} holds {dtype} values, which are no classes; give text or whole numbers."
+        )
+
+
+def _plain(label: Any) -> Any:
+    """Decimals, which are whole here, as the integers that they are."""
+    return int(label) if isinstance(label, Decimal) else label
+
+
+def has_label(column: pl.Series, unlabelled: list[str]) -> pl.Series:
+    """Rows whose label is neither null, NaN nor blank, nor one of the values that mean "none"."""
+    known = column.is_not_null()
+    if column.dtype.is_float():
+        known &= column.is_not_nan().fill_null(False)
+    if unlabelled or not column.dtype.is_numeric():
+        text = column.cast(pl.String)
+        known &= (text.str.strip_chars() != "").fill_null(False) & ~text.is_in(unlabelled).fill_null(False)
+        for value in unlabelled if column.dtype.is_numeric() else []:  # -1 and -1.0 are one
+            known &= (column.cast(pl.Float64) != _number(value)).fill_null(False)
+    return known
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return np.inf
+
+
+def check_kind(given: pl.Series) -> None:
+    """Classes are text, whole numbers, or true and false."""
+    name = given.name
+    bare = given if given.dtype.is_numeric() else given.cast(pl.String).str.strip_chars()
+    numbers = bare.cast(pl.Float64, strict=False)
+    if 0 < numbers.null_count() < len(given):
+        number, word = given.filter(numbers.is_not_null())[0], given.filter(numbers.is_null())[0]
+        rare = number if 2 * numbers.null_count() > len(given) else word
+        raise LabelError(
+            f"Column {name!r} mixes numbers and text ({number} and {word}); make all labels of one kind, "
+            f"or say that one means no label (--unlabelled {rare})."
+        )
+    if numbers.null_count() == 0 and (numbers != numbers.floor()).any():
+        example = given.filter(numbers != numbers.floor())[0]
+        raise LabelError(f"Column {name!r} holds {example}, a measurement and no class; round or bin it first.")
+
+
+def doubts(classes: list[Any]) -> list[str]:
+    """Warnings about classes that may not be meant: they are taken as they are."""
+    gaps = [label for label in classes if isinstance(label, str) and label.strip().lower() in GAPS]
+    return [
+        *_lookalikes(classes),
+        *(f"{label!r} is taken as a class; if it means no label, say --unlabelled {label}." for label in gaps),
+    ]
+
+
+def _lookalikes(classes: list[Any]) -> list[str]:
+    """Classes that differ by blanks or capitals alone."""
+    groups: dict[str, list[str]] = {}
+    for label in classes:
+        if isinstance(label, str):
+            groups.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    return [
+        f"Labels {' and '.join(map(repr, group))} differ by blanks or capitals alone and are kept apart; "
+        "make them equal if they mean the same."
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def _rank(label: Any) -> Any:
+    """Numbers by size, also where they are text; text by its letters."""
+    if not isinstance(label, str):
+        return (0, label, "")
+    number = _number(label)
+    return (0, number, label) if np.isfinite(number) else (1, 0.0, label)

@@ -1,0 +1,121 @@
+"""Numbers and names as people read them, for the terminal and for pages.
+
+Names and values come from other people's tables: whatever they hold, the text here is one line, short, and free of
+control characters.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+SPACE = "\u00a0"  # keeps a number and its unit on one line
+JOINERS = "\u200d\ufe0f\u20e3"  # joiner, and marks that belong to the sign before them
+INVISIBLE = "\u200b\u200d\ufe0f"
+GAP = "–"  # for a value that is not there
+# Control characters, halves of a pair, and marks that turn the direction of the text around them
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]+")
+
+
+def count(number: float) -> str:
+    """1234 -> 1,234."""
+    return f"{number:,.0f}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """3, "row" -> 3 rows."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """0.934 -> 93.4 %. What is not quite nothing or everything is not rounded to it."""
+    if share in (0, 1):
+        return whole_percent(share)
+    if share < 0.001:
+        return f"<{SPACE}0.1{SPACE}%"
+    return f">{SPACE}99.9{SPACE}%" if share > 0.999 else f"{100 * share:.1f}{SPACE}%"
+
+
+def whole_percent(share: float) -> str:
+    """0.9 -> 90 %."""
+    return f"{share:.0%}".replace("%", f"{SPACE}%")
+
+
+def duration(seconds: float) -> str:
+    """0.0123 -> 12 ms, 2.345 -> 2.3 s, 95 -> 1 min 35 s."""
+    if seconds < 0.0005:
+        return f"<{SPACE}1{SPACE}ms"
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f}{SPACE}ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f}{SPACE}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes:,}{SPACE}min {rest}{SPACE}s"
+
+
+def one_line(value: Any) -> str:
+    """A value as printable text on one line; gaps and empty text are a dash."""
+    text = UNPRINTABLE.sub(" ", "" if value is None else str(value))
+    return " ".join(text.split()) or GAP
+
+
+def shorten(text: str, most: int, tail: int = 0) -> str:
+    """At most so many characters, the last ``tail`` of them from the end; a cut never parts a letter from its marks."""
+    if len(text) <= most:
+        return text
+    head, end = most - 1 - tail, len(text) - tail
+    while head > 0 and _is_joined(text, head):
+        head -= 1
+    while end < len(text) and _is_joined(text, end):
+        end += 1
+    return f"{text[:head].rstrip()}…{text[end:].lstrip()}"
+
+
+def _is_joined(text: str, place: int) -> bool:
+    """Whether the characters before and after a place make one letter or picture."""
+    return bool(unicodedata.combining(text[place])) or text[place] in JOINERS or text[place - 1] == JOINERS[0]
+
+
+def name(value: Any, most: int = 40) -> str:
+    """A name, if it is long without its middle: names often differ in their last letters."""
+    return shorten(one_line(value), most, tail=most // 3)
+
+
+def cell(value: Any, most: int = 60) -> str:
+    """A value of the table: floats to four digits, vectors by their first numbers and their length."""
+    if hasattr(value, "to_list"):
+        value = value.to_list()
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        inner = ", ".join(cell(v, 12) for v in value[:3]) + (", …" if len(value) > 3 else "")
+        return shorten(f"[{inner}] ({len(value):,} values)", most)
+    return shorten(one_line(value), most)
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """a, b, c and 12 more."""
+    if len(names) <= most + 1:  # "and 1 more" would be no shorter
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def width(text: str) -> int:
+    """Columns that a text takes in a terminal."""
+    return sum(
+        0 if unicodedata.combining(mark) or mark in INVISIBLE else 1 + (unicodedata.east_asian_width(mark) in "WF")
+        for mark in text
+    )
+
+
+def aligned(rows: Iterable[Sequence[str]], between: str = "   ") -> list[str]:
+    """Rows of cells as lines: the first column to the left, the others to the right."""
+    rows = list(rows)
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [
+        between.join(
+            " " * (0 if i == 0 else room - width(text)) + text + " " * (room - width(text) if i == 0 else 0)
+            for i, (text, room) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,200 @@
+"""Weights, temperature, suggested shares and the estimate of the blend, against slow and obvious versions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import softmax
+from scipy.stats import beta
+
+import reference
+from greenlabel.blend import (
+    DRAWN,
+    FOLDS,
+    MOST_HELD_OUT,
+    blend,
+    blend_blindly,
+    choose_weights,
+    divide,
+    effective_rows,
+    estimate_accuracy,
+    log_evidence,
+    scale_to_confidence,
+    suggested_shares,
+)
+
+EVEN = np.ones(3)
+
+
+def opinions(rng, k=60, c=3):
+    """Held-out evidence of a good, a middling and a useless expert, and the true classes."""
+    codes = rng.integers(0, c, k)
+    A = rng.normal(size=(3, k, c))
+    A[0, np.arange(k), codes] += 3
+    A[1, np.arange(k), codes] += 1
+    return A - A.mean(axis=2, keepdims=True), codes
+
+
+# Folds ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_always_keeps_a_label_when_a_fold_is_held_out(rng):
+    codes = np.repeat([0, 1, 2, 3], [2, 3, 9, 40])
+    for fold in divide(codes, rng):
+        assert set(fold) == set(range(FOLDS))
+        for number in range(FOLDS):
+            assert set(codes[fold != number]) == {0, 1, 2, 3}
+
+
+def test_the_only_label_of_a_class_is_never_held_out(rng):
+    folds = divide(np.array([0, 1, 1, 1, 2, 2]), rng)
+    assert (folds[:, 0] == -1).all()
+    assert (folds[:, 1:] >= 0).all()
+
+
+def test_one_label_per_class_leaves_nothing_to_hold_out(rng):
+    assert (divide(np.arange(7), rng) == -1).all()
+
+
+def test_of_very_many_labels_some_are_held_out_once(rng):
+    folds = divide(np.arange(20_000) % 4, rng)
+    assert folds.shape == (1, 20_000)
+    assert (folds == 0).sum() == pytest.approx(MOST_HELD_OUT, rel=0.1)
+
+
+# Weights ----------------------------------------------------------------------------------------------------------
+
+
+def test_weights_minimise_the_penalised_loss(rng):
+    A, codes = opinions(rng)
+    before = np.array([0.5, 0.3, 0.2])
+    strength = DRAWN * np.sqrt(60)
+    slow = minimize(
+        reference.penalised_loss, before, args=(A, codes, before, strength), bounds=[(0, None)] * 3, method="SLSQP"
+    )
+    found = choose_weights(A, codes, before)
+    assert_allclose(found, slow.x, atol=1e-3)
+    assert reference.penalised_loss(found, A, codes, before, strength) <= slow.fun + 1e-6
+
+
+def test_the_better_expert_has_the_larger_weight(rng):
+    found = blend(*opinions(rng), EVEN)
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.weights[0] > found.weights[1] > found.weights[2] - 0.05
+
+
+def test_without_evidence_weights_stay_what_they_were():
+    A = np.zeros((3, 20, 2))
+    assert_allclose(choose_weights(A, np.arange(20) % 2, np.array([0.6, 0.3, 0.1])), [0.6, 0.3, 0.1], atol=1e-6)
+
+
+def test_the_blend_on_held_out_rows_is_the_sum_of_scaled_opinions(rng):
+    A, codes = opinions(rng)
+    found = blend(A, codes, EVEN)
+    assert_allclose(found.held_out, np.tensordot(found.scales, A, 1), atol=1e-12)
+
+
+def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
+    A, codes = opinions(rng, k=600)
+    found = blend(A, codes, EVEN)
+    right = (found.held_out.argmax(axis=1) == codes).mean()
+    assert softmax(found.held_out, axis=1).max(axis=1).mean() == pytest.approx(right, abs=0.03)
+
+
+def test_blindly_each_expert_counts_by_its_trust():
+    found = blend_blindly(np.array([2.0, 0.5, 0.0]), 4, np.array([2.0, 1.0, 1.0]))
+    assert_allclose(found.weights, [0.5, 0.25, 0.25])
+    assert_allclose(found.scales * [2.0, 0.5, 0.0], [1.0, 0.5, 0.0])  # typical leads, made alike, times the weights
+    assert len(found.codes) == 0
+
+
+def test_log_evidence_is_finite_centred_and_in_the_order_of_the_probabilities():
+    p = np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]])
+    E = log_evidence(p)
+    assert np.isfinite(E).all()
+    assert_allclose(E.sum(axis=1), 0, atol=1e-12)
+    assert_array_equal(E.argmax(axis=1), p.argmax(axis=1))
+
+
+# Shares -----------------------------------------------------------------------------------------------------------
+
+
+def seen(rng, shares, sharpness, per_class=10, n=4000):
+    """Probabilities on held-out rows (balanced) and their mean on data with these shares, of an imaginary expert."""
+    c = len(shares)
+
+    def answers(codes):
+        F = rng.normal(size=(len(codes), c))
+        F[np.arange(len(codes)), codes] += sharpness
+        return softmax(sharpness * F / 2, axis=1)
+
+    held = np.repeat(np.arange(c), per_class)
+    return answers(held), held, answers(rng.choice(c, n, p=shares)).mean(axis=0)
+
+
+def test_shares_of_the_data_are_found_where_classes_are_told_apart(rng):
+    true = np.array([0.7, 0.2, 0.1])
+    q = suggested_shares(*seen(rng, true, 4.0), np.full(3, 1 / 3))
+    assert_allclose(q, true, atol=0.08)
+    assert q.sum() == pytest.approx(1)
+
+
+def test_shares_stay_those_of_the_labels_where_classes_cannot_be_told_apart(rng):
+    q = suggested_shares(*seen(rng, np.array([0.8, 0.2]), 0.05), np.full(2, 0.5))
+    assert_allclose(q, 0.5, atol=0.05)
+
+
+def test_shares_of_labels_that_are_like_the_data_stay(rng):
+    true = np.array([0.6, 0.3, 0.1])
+    q = suggested_shares(*seen(rng, true, 4.0, per_class=30), true)
+    assert_allclose(q, true, atol=0.05)
+
+
+def test_a_class_that_was_never_held_out_has_a_share_too(rng):
+    p, codes, mean = seen(rng, np.array([0.5, 0.3, 0.2]), 4.0)
+    keep = codes < 2
+    q = suggested_shares(p[keep], codes[keep], mean, np.full(3, 1 / 3))
+    assert (q > 0).all()
+    assert np.isfinite(q).all()
+
+
+# Estimate ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_interval_is_that_of_jeffreys():
+    found = estimate_accuracy(0.9, 100)
+    assert float(found) == 0.9
+    assert found.low == pytest.approx(beta.ppf(0.05, 90.5, 10.5))
+    assert found.high == pytest.approx(beta.ppf(0.95, 90.5, 10.5))
+
+
+def test_the_interval_holds_a_share_of_right_answers_as_often_as_it_says(rng):
+    right = rng.binomial(50, 0.85, size=2000)
+    inside = [(found := estimate_accuracy(k / 50, 50)).low <= 0.85 <= found.high for k in right]
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
+
+
+def test_without_a_held_out_row_anything_is_possible():
+    found = estimate_accuracy(0.7, 0)
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_rows_held_out_unevenly_are_worth_fewer():
+    codes = np.repeat([0, 1], 50)
+    even = np.full(2, 0.5)
+    assert effective_rows(codes, even, even) == pytest.approx(100)
+    assert effective_rows(codes, np.array([0.9, 0.1]), even) == pytest.approx(100 / (2 * (0.81 + 0.01)))
+    assert effective_rows(codes[:0], even, even) == 0
+
+
+@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.99])
+def test_scores_are_scaled_to_a_confidence(rng, wanted):
+    E = rng.normal(size=(300, 4))
+    t = scale_to_confidence(E, wanted)
+    assert softmax(t * E, axis=1).max(axis=1).mean() == pytest.approx(wanted, abs=1e-3)
+
+
+def test_a_confidence_out_of_reach_gives_finite_scores(rng):
+    assert np.isfinite(scale_to_confidence(np.zeros((5, 2)), 0.9))
+    assert np.isfinite(scale_to_confidence(rng.normal(size=(5, 2)), 1.0))
+    assert np.isfinite(scale_to_confidence(rng.normal(size=(5, 2)), 0.1))
