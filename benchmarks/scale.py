@@ -265,9 +265,9 @@ def section(r: Results) -> str:
 def measured(r: Results) -> str:
     """Time and memory, for docs/scale.md."""
     text = (
-        f"On two cores, {COLUMNS} columns of uint8 in a memory map, k = {K}, ten labels per class: synthetic rows, images "
-        "of MNIST shifted by up to two pixels and noised. Time is the fit and the class of every row, memory the peak of "
-        "the process beyond the page cache. More in the [benchmarks](../benchmarks/RESULTS.md)."
+        f"On two cores, {COLUMNS} columns of uint8 in a memory map, k = {K}, ten labels per class: synthetic rows, "
+        "images of MNIST shifted by up to two pixels and noised. Time is the fit and the class of every row, memory "
+        "the peak of the process beyond the page cache. More in the [benchmarks](../benchmarks/RESULTS.md)."
     )
     return f"{textwrap.fill(text, 120)}\n\n{sizes(r)}"
 
@@ -279,11 +279,12 @@ def on_paper(r: Results) -> str:
     blocks, disk = 1e9 / block_rows, COLUMNS * 1e9 / (core_hours * 3600 / 64) / 2**30
     text = (
         f"The run above takes {per_million:.0f} seconds per million rows and core, so a billion such rows are "
-        f"{core_hours:.1f} core hours: {60 * core_hours / 64:.0f} minutes on 64 cores, if the disk gives them {disk:.1f} "
-        f"GiB a second. A row is {COLUMNS} bytes to read and 34 to keep: 34 GB on all workers together, or nothing if "
-        f"answers are computed by a second pass. A sum is 8 m (m + 1) bytes, {sum_bytes / 1e6:.1f} MB at m = {M:,}; with "
-        f"blocks of 128 MB ({block_rows:,} rows) there are {blocks:,.0f} of them, and if each had to travel once on its "
-        f"way up the tree, {blocks * sum_bytes / 1e9:.0f} GB would cross the network; larger blocks make that less. "
+        f"{core_hours:.1f} core hours: {60 * core_hours / 64:.0f} minutes on 64 cores, if the disk gives them "
+        f"{disk:.1f} GiB a second. A row is {COLUMNS} bytes to read and 34 to keep: 34 GB on all workers together, or "
+        "nothing if answers are computed by a second pass. A sum is 8 m (m + 1) bytes, "
+        f"{sum_bytes / 1e6:.1f} MB at m = {M:,}; with blocks of 128 MB ({block_rows:,} rows) there are "
+        f"{blocks:,.0f} of them, and if each had to travel once on its way up the tree, "
+        f"{blocks * sum_bytes / 1e9:.0f} GB would cross the network; larger blocks make that less. "
         "Answers are 8 bytes for the class and 8 for each probability. The sum counts exactly up to 4.29 billion rows. "
         "This paragraph is arithmetic: it has not been run."
     )
