@@ -174,12 +174,10 @@ def page(r: Results) -> str:
 
 
 def write_page(r: Results) -> None:
-    """All sections; that of scale.py where it has been run."""
-    import scale
-
-    kept = scale.KEPT
-    more = "\n" + scale.section(json.loads(kept.read_text())) + "\n" if kept.exists() else ""
-    (FOLDER / "RESULTS.md").write_text(page(r) + more)
+    """All sections; the last one, which scale.py writes, stays as it is."""
+    path, mark = FOLDER / "RESULTS.md", "\n## Millions of rows\n"
+    kept = path.read_text().partition(mark)
+    path.write_text(page(r) + kept[1] + kept[2])
 
 
 def switch_rows(r: Results) -> list[tuple[str, ...]]:

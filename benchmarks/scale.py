@@ -5,16 +5,18 @@
     GREENLABEL_DATA=... python benchmarks/scale.py --only dask
 
 The rows are synthetic: images of MNIST, each shifted by up to two pixels and noised, as uint8 in a memory map under a
-temporary folder, which is removed at the end. Each measure runs in a process of its own; what came out is kept in
-benchmarks/scale.json, from which benchmarks/run.py takes the section "Millions of rows" of RESULTS.md.
+temporary folder, which is removed at the end. Each measure runs in a process of its own. What came out is kept in
+benchmarks/scale.json, and written to the section "Millions of rows" of RESULTS.md and to docs/scale.md.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,15 +32,17 @@ from greenlabel import AnchoredGreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.neighbors import row_blocks
 from measures import Array, load
-from run import KEPT as RESULTS
-from run import commit, markdown, write_page
+from run import commit
 
-KEPT = Path(__file__).parent / "scale.json"
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "scale.json"
+CORES = 2
 ROWS, COLUMNS, M, K = 8_100_000, 784, 1024, 5
 SHIFTS = [(dx, dy) for dx in range(-2, 3) for dy in range(-2, 3)]
 NOISE = 32  # grey values below this are added to every pixel
 GROWTH = (1_000_000, 2_000_000, 4_000_000, 8_100_000)
 GRID_M = (256, 1024, 4096)
+Results = dict[str, dict[str, Any]]
 
 
 # Rows
@@ -202,35 +206,44 @@ def run_all(rows: int, only: list[str]) -> None:
             if rows == ROWS:
                 KEPT.write_text(json.dumps(results, indent=1) + "\n")
     if rows == ROWS:
-        write_page(json.loads(RESULTS.read_text()))
+        write_pages(results)
 
 
 # The section of the page
 
 
-def section(r: dict[str, Any]) -> str:
-    """Millions of rows, for RESULTS.md."""
+def markdown(header: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, tuple("---" for _ in header), *lines])
+
+
+def bars(r: Results) -> list[tuple[str, str, str, str]]:
+    """What is measured, the bar, the aim, and what came out."""
     fit, floor = r["fit"], min(r["product before"]["seconds"], r["product after"]["seconds"])
     seconds = {r[name]["n"]: r[name]["seconds"] for name in r if name.startswith("fit")}
     exponent = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     product = "the bare product of the same rows in the same blocks"
-    bars = [
+    workers = "Dask on two local worker processes over the plain run on two threads"
+    return [
         (f"fit and all answers over {product}", "<= 1.5", "<= 0.6", f"{fit['seconds'] / floor:.2f}"),
         ("the same in minutes", "<= 4", "<= 3", f"{fit['seconds'] / 60:.1f}"),
         ("peak memory of that run beyond the page cache", "<= 3 GiB", "<= 1.5 GiB", f"{fit['gib']:.2f} GiB"),
         ("exponent of the time in n, 1 to 8.1 million rows", "<= 1.05", "1.0", f"{exponent:.2f}"),
-        (
-            "Dask on two local worker processes over the plain run on two threads",
-            "<= 1.5",
-            "<= 1.1",
-            f"{r['dask']['seconds'] / fit['seconds']:.2f}",
-        ),
+        (workers, "<= 1.5", "<= 1.1", f"{r['dask']['seconds'] / fit['seconds']:.2f}"),
     ]
-    sizes = [r[name] for name in [*(f"fit {n}" for n in GROWTH[:-1]), "fit", *(f"anchors {m}" for m in GRID_M)]]
+
+
+def sizes(r: Results) -> str:
+    """Time and memory by rows and anchors."""
+    found = [r[name] for name in [*(f"fit {n}" for n in GROWTH[:-1]), "fit", *(f"anchors {m}" for m in GRID_M)]]
     lines = [
         (f"{one['n']:,}", f"{one['m']:,}", f"{one['seconds']:.0f} s", f"{one['gib']:.2f} GiB", f"{one['accuracy']:.1%}")
-        for one in sizes
+        for one in found
     ]
+    return markdown(("rows", "anchors", "time", "memory", "accuracy"), lines)
+
+
+def section(r: Results) -> str:
+    """Millions of rows, for RESULTS.md."""
     commits = ", ".join(sorted({entry["commit"] for entry in r.values()}))
     return "\n\n".join(
         [
@@ -239,14 +252,57 @@ def section(r: dict[str, Any]) -> str:
             f"{ROWS:,} x {COLUMNS} uint8 rows in a memory map, synthetic: images of MNIST, each shifted by up to two\n"
             f"pixels and noised. `AnchoredGreenClassifier({M}, {K})`, ten labels per class. The product is\n"
             "the better of one before and one after the fit; each ran once, in a process of its own.",
-            markdown(("measure", "bar", "aim", "measured"), bars),
+            markdown(("measure", "bar", "aim", "measured"), bars(r)),
             f"By its path, read and not mapped, the same takes {r['path']['seconds'] / 60:.1f} minutes and\n"
             f"{r['path']['gib']:.2f} GiB. That answers are equal to the last bit over blocks, threads, sources and\n"
             "workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
             "`tests/test_dask_blocks.py`).",
-            markdown(("rows", "anchors", "time", "memory", "accuracy"), lines),
+            sizes(r),
         ]
     )
+
+
+def measured(r: Results) -> str:
+    """Time and memory, for docs/scale.md."""
+    text = (
+        f"On two cores, {COLUMNS} columns of uint8 in a memory map, k = {K}, ten labels per class: synthetic rows, "
+        "images of MNIST shifted by up to two pixels and noised. Time is the fit and the class of every row, memory "
+        "the peak of the process beyond the page cache. More in the [benchmarks](../benchmarks/RESULTS.md)."
+    )
+    return f"{textwrap.fill(text, 120)}\n\n{sizes(r)}"
+
+
+def on_paper(r: Results) -> str:
+    """A billion rows by the measured figures, for docs/scale.md."""
+    per_million = r["fit"]["seconds"] * CORES / ROWS * 1e6  # core seconds
+    core_hours, block_rows, sum_bytes = per_million * 1000 / 3600, 2**27 // COLUMNS, 8 * M * (M + 1)
+    blocks, disk = 1e9 / block_rows, COLUMNS * 1e9 / (core_hours * 3600 / 64) / 2**30
+    text = (
+        f"The run above takes {per_million:.0f} seconds per million rows and core, so a billion such rows are "
+        f"{core_hours:.1f} core hours: {60 * core_hours / 64:.0f} minutes on 64 cores, if the disk gives them "
+        f"{disk:.1f} GiB a second. A row is {COLUMNS} bytes to read and 34 to keep: 34 GB on all workers together, or "
+        "nothing if answers are computed by a second pass. A sum is 8 m (m + 1) bytes, "
+        f"{sum_bytes / 1e6:.1f} MB at m = {M:,}; with blocks of 128 MB ({block_rows:,} rows) there are "
+        f"{blocks:,.0f} of them, and if each had to travel once on its way up the tree, "
+        f"{blocks * sum_bytes / 1e9:.0f} GB would cross the network; larger blocks make that less. "
+        "Answers are 8 bytes for the class and 8 for each probability. The sum counts exactly up to 4.29 billion rows. "
+        "This paragraph is arithmetic: it has not been run."
+    )
+    return textwrap.fill(text, 120)
+
+
+def fill(page: Path, name: str, text: str) -> None:
+    """Put a text between its marks on a page."""
+    pattern = rf"(<!-- {name}: .*? -->\n).*?(<!-- end -->)"
+    page.write_text(re.sub(pattern, lambda marks: f"{marks[1]}\n{text}\n\n{marks[2]}", page.read_text(), flags=re.S))
+
+
+def write_pages(r: Results) -> None:
+    fill(FOLDER.parent / "docs" / "scale.md", "measured", measured(r))
+    fill(FOLDER.parent / "docs" / "scale.md", "on paper", on_paper(r))
+    results = FOLDER / "RESULTS.md"
+    before = results.read_text().partition("\n## Millions of rows\n")[0]
+    results.write_text(f"{before}\n{section(r)}\n")
 
 
 def main() -> None:
