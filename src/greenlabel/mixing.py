@@ -31,6 +31,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ROWS_AT_ONCE = 2**16  # their products add up exactly in float64, with 6 bits to spare
+PAIRS_AT_ONCE = 2**19  # products that fit in the processor's cache: three times as fast at k = 20
 HALF = 2.0**31
 MOST_ROWS = 2**32
 
@@ -136,19 +137,27 @@ class GramSum:
 
 
 def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
-    """Add the products of the weights of each row, pair by pair of its anchors."""
-    index, weight = np.ascontiguousarray(near.index.T).astype(np.int64), near.weights().T
+    """Add the products of the weights of each row, pair by pair of its anchors; at most ROWS_AT_ONCE rows."""
+    k = near.index.shape[1]
+    total, rows = np.zeros(halves.shape), max(1, 2 * PAIRS_AT_ONCE // (k * (k + 1)))
+    for start in range(0, len(near), rows):
+        add_some_products(total, near.pick(slice(start, start + rows)), m)
+    halves += total.astype(np.int64)
+
+
+def add_some_products(total: Floats, near: Near, m: int) -> None:
+    index, weight = np.ascontiguousarray(near.index.T), near.weights().T
     a, b = np.triu_indices(len(index))
-    low, high = np.minimum(index[a], index[b]), np.maximum(index[a], index[b])
-    place = (low * (2 * m - 1 - low) // 2 + high).ravel()  # in the upper triangle
+    before = np.arange(m) * (2 * m - 1 - np.arange(m)) // 2  # where row a of the upper triangle begins, less a
+    place = (before[np.minimum(index[a], index[b])] + np.maximum(index[a], index[b])).ravel()
     product = (weight[a] * weight[b]).ravel()
     product *= HALF
     whole = np.floor(product)
     product -= whole
     product *= HALF
     np.ceil(product, out=product)  # upwards, so that anchors with a row in common never look as if they had none
-    halves[0] += np.bincount(place, whole, halves.shape[1]).astype(np.int64)
-    halves[1] += np.bincount(place, product, halves.shape[1]).astype(np.int64)
+    for half, part in zip(total, (whole, product), strict=True):
+        half += np.bincount(place, part, len(half))
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ class TableFeatures:
             why = why_useless(frame[column.name], column.kind, column.name in wanted)
             if why:
                 column.kind, column.why = "dropped", why
-        self._fit_table(frame)
-        parts = [*self._vectors(frame), self._table(frame)]
+        table = self._fit_table(frame)
+        parts = [*self._vectors(frame), table]
         self._fit_scales(parts)
         return self._joined(parts)
 
@@ -126,7 +126,7 @@ class TableFeatures:
 
     # Numbers, categories, texts and dates, by skrub
 
-    def _fit_table(self, frame: pl.DataFrame) -> None:
+    def _fit_table(self, frame: pl.DataFrame) -> Floats:
         self._named = [column.name for column in self.used if column.kind != "vector"]
         self._vectorizer = None
         if not self.used:
@@ -136,13 +136,13 @@ class TableFeatures:
                 "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
         if not self._named:
-            return
+            return np.empty((frame.height, 0))
         text = StringEncoder(random_state=self.seed)
         most = min(MOST_CATEGORIES, max(5, frame.height // 10))
         self._vectorizer = TableVectorizer(cardinality_threshold=most, high_cardinality=text, n_jobs=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # components that a short vocabulary cannot fill, and the like
-            self._vectorizer.fit(frame.select(self._named))
+            numbers = self._vectorizer.fit_transform(frame.select(self._named))
         kinds = {name: KINDS[kind] for kind, group in self._vectorizer.kind_to_columns_.items() for name in group}
         for column in self.used:
             if column.name in kinds:
@@ -150,6 +150,7 @@ class TableFeatures:
                 column.n_features = len(self._vectorizer.input_to_outputs_[column.name])
                 if column.kind == "category":
                     column.categories = [value for value in frame[column.name].unique().sort() if value is not None]
+        return as_floats(numbers)
 
     def _table(self, frame: pl.DataFrame) -> Floats:
         if self._vectorizer is None:
@@ -157,13 +158,12 @@ class TableFeatures:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unseen categories, which are counted
             try:
-                numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
+                return as_floats(self._vectorizer.transform(frame.select(self._named)))
             except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise TableError(
                     f"The table does not fit the model: {reason}; give columns of the kinds that it learned from."
                 ) from error
-        return np.where(np.isfinite(numbers), numbers, np.nan)
 
     # Vectors
 
@@ -243,6 +243,12 @@ class TableFeatures:
         if not table.shape[1] and len(vectors) == 1:
             return vectors[0]
         return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
+
+
+def as_floats(frame: pl.DataFrame) -> Floats:
+    """A frame of numbers as an array, with NaN for whatever is none."""
+    numbers = frame.to_numpy().astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
