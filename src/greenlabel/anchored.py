@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, given_anchors
 from greenlabel.answers import AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
-from greenlabel.base import Bools, Floats, GraphClassifier, Ints, check_features, check_stream
+from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints, check_features, check_stream
 from greenlabel.blocks import ArrayBlocks, Blocks, joined, same
 from greenlabel.checks import (
     check_choice,
@@ -26,6 +26,7 @@ from greenlabel.checks import (
     choose_mu,
     cut_neighbors,
 )
+from greenlabel.choosing import TIMES_OF_MU, choose, judges
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph import anchor_components, reached_components
@@ -36,7 +37,8 @@ from greenlabel.neighbors import exact_search, working
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 from greenlabel.sources import open_rows
 
-ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where the degrees are 1
+ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where the degrees are 1; or ten times less or more
+CHOICE_ROWS, CHOICE_ANCHORS = 500, 2048  # labelled rows by which mu is chosen, and anchors up to which it is
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
 LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
@@ -55,7 +57,8 @@ class AnchoredGreenClassifier(GraphClassifier):
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
-        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here.
+        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here; a
+        tenth or ten times as much where leave-one-out on at least 20 labels prefers it.
     anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
         How anchors are found; "bkhk" is balanced k-means applied hierarchically. An array gives them.
     random_state : int, RandomState or None
@@ -71,7 +74,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     anchors_ : (m, d) the anchors
     """
 
-    _only_for_fit = ("_operator", "_near", "_gram")
+    _only_for_fit = ("_operator", "_systems", "_near", "_gram")
     _unit: float | None  # of the features; unknown until a sample of rows outside memory has been seen
 
     def __init__(
@@ -265,8 +268,10 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _make_system(self) -> None:
         gram, n = self._gram.gram(), self._gram.n
         self._anchor_component, self.n_components_ = anchor_components(sp.csr_array(gram))
-        self.mu_ = choose_mu(self.mu, ANCHORED_SHIFT, n)
-        self._operator = AnchorSystem(gram, n, n * self.mu_, self.n_components_)
+        usual = choose_mu(self.mu, ANCHORED_SHIFT, n)
+        times = TIMES_OF_MU if self.mu == "auto" and len(gram) <= CHOICE_ANCHORS else (1.0,)
+        self._systems = {usual * t: AnchorSystem(gram, n, n * usual * t, self.n_components_) for t in times}
+        self.mu_, self._operator = usual, self._systems[usual]
 
     # Labels
 
@@ -293,7 +298,17 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _spread(self) -> None:
         labels = self._labels
         self._labelled = Near.joined([near for _, near in self._near.take(labels.rows)])
-        Z = self._labelled.matrix(len(self.anchors_))
+        asked = judges(labels, CHOICE_ROWS)
+
+        def without_own(mu: float) -> Floats:
+            self._spread_with(mu)
+            return self._held_out(asked, ROUGH) * self._joined()[asked, None]
+
+        self._spread_with(choose(list(self._systems), labels.codes[asked], without_own))
+
+    def _spread_with(self, mu: float) -> None:
+        labels, Z = self._labels, self._labelled.matrix(len(self.anchors_))
+        self.mu_, self._operator = mu, self._systems[mu]
         self._coefficients = self._operator.of_labels(Z, labels.codes, len(labels.classes))
 
     def _label_components(self) -> Ints:

@@ -3,6 +3,7 @@
 A parameter is checked where it is used for the first time in ``fit``, never in ``__init__`` (scikit-learn's rule).
 """
 
+import sys
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -73,5 +74,13 @@ def choose_mu(mu: Any, shift: float, n: int) -> float:
 
 def cut_neighbors(k: int, most: int, of: str) -> int:
     if k > most:
-        warnings.warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.", UserWarning, stacklevel=4)
+        warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.")
     return min(k, most)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that names the line outside this package from which it came about."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=depth)

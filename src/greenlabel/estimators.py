@@ -1,11 +1,13 @@
 """Estimators on a k-NN graph: shells without arithmetic around graph, operators and labels."""
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 
-from greenlabel.base import Bools, Floats, GraphClassifier, Ints
+from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints
 from greenlabel.checks import check_choice, check_integer, check_mu, check_real, check_seed, choose_mu, cut_neighbors
+from greenlabel.choosing import LEAST_JUDGES, TIMES_OF_MU, choose, judges
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
 from greenlabel.errors import ParameterError
 from greenlabel.graph import (
@@ -34,7 +36,9 @@ from greenlabel.neighbors import graph_search, working
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
 GRAPHS = ("knn", "precomputed")
-KNN_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree
+KNN_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree, or ten times less or more
+NEIGHBORS = (10, 5, 20)  # n_neighbors="auto": what is tried, the default first
+CHOICE_WORK = 500_000  # rows of the data times labelled rows by which mu and n_neighbors may be chosen
 
 
 class _KnnClassifier(GraphClassifier):
@@ -47,27 +51,36 @@ class _KnnClassifier(GraphClassifier):
         _held_out(places, tolerance)     leave-one-out scores
     """
 
-    n_neighbors: int
+    n_neighbors: Any
     weights: str
     graph: str
     random_state: Any
     _F: Floats
 
     def _check_parameters(self) -> None:
-        check_integer("n_neighbors", self.n_neighbors, 1)
+        self._check_neighbors()
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("graph", self.graph, GRAPHS)
         check_seed(self.random_state)
 
+    def _check_neighbors(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 1)
+
     def _build(self, X: Any) -> None:
         if self.graph == "precomputed":
-            self._search, graph = None, make_graph(check_similarity(X))
-        else:
-            self._k = cut_neighbors(self.n_neighbors, X.shape[0] - 1, "rows")
-            X = working(X)
-            self._search = graph_search(X, check_seed(self.random_state))
-            self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
-            graph = knn_graph(self._search, self._k, self._weights, self._width)
+            self._search, self._k = None, 0
+            self._stand_on(make_graph(check_similarity(X)))
+            return
+        self._k = self._neighbors_among(X.shape[0] - 1)
+        X = working(X)
+        self._search = graph_search(X, check_seed(self.random_state))
+        self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
+        self._stand_on(knn_graph(self._search, self._k, self._weights, self._width))
+
+    def _neighbors_among(self, others: int) -> int:
+        return cut_neighbors(self.n_neighbors, others, "rows")
+
+    def _stand_on(self, graph: Graph) -> None:
         self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
         self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
@@ -126,12 +139,14 @@ class GreenClassifier(_LinearClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default 10
-        Neighbours of each row in the graph.
+    n_neighbors : int or "auto", default 10
+        Neighbours of each row in the graph. "auto" chooses among 10, 5 and 20 by leave-one-out, where that is
+        affordable; otherwise it is 10.
     weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
         How similar neighbours are. "adaptive" has nothing to tune; "gaussian" is the paper's.
     mu : float or "auto", default "auto"
-        The similarity that every pair of rows gains. "auto" makes n mu one percent of the mean degree.
+        The similarity that every pair of rows gains. "auto" makes n mu one percent of the mean degree; a tenth or ten
+        times as much where leave-one-out on at least 20 labels prefers it and is affordable.
     solver : {"auto", "cg", "direct", "eigen"}, default "auto"
         "direct" (GF(G)) and "eigen" (GF) are dense, n x n; "cg" is sparse. "eigen" with mu=0 is the original method.
     graph : {"knn", "precomputed"}, default "knn"
@@ -158,9 +173,11 @@ class GreenClassifier(_LinearClassifier):
     [0, 0, 0, 1, 1, 1]
     """
 
+    _only_for_fit = (*_LinearClassifier._only_for_fit, "_graphs", "_operators")
+
     def __init__(
         self,
-        n_neighbors: int = 10,
+        n_neighbors: int | str = 10,
         *,
         weights: str = "adaptive",
         mu: float | str = "auto",
@@ -180,12 +197,75 @@ class GreenClassifier(_LinearClassifier):
         check_mu(self.mu)
         check_choice("solver", self.solver, ["auto", *SOLVERS])
 
+    def _check_neighbors(self) -> None:
+        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
+            check_integer("n_neighbors", self.n_neighbors, 1, offer=", or 'auto'")
+
+    def _neighbors_among(self, others: int) -> int:
+        return min(NEIGHBORS[0], others) if self.n_neighbors == "auto" else super()._neighbors_among(others)
+
+    def _build(self, X: Any) -> None:
+        self._wanted_mu, self._solver = self.mu, self.solver
+        self._graphs: dict[int, Graph] = {}
+        self._operators: dict[int, dict[float, GreenOperator]] = {}  # by number of neighbours and mu
+        super()._build(X)
+        may_try = self.n_neighbors == "auto" and self._search is not None and self._can_choose()
+        self._ks = [self._k, *(k for k in NEIGHBORS[1:] if may_try and k < self._n)]
+        for k in [*self._ks[1:], self._ks[0]]:
+            self._use_neighbors(k)
+
+    def _use_neighbors(self, k: int) -> None:
+        self._k = k
+        if k not in self._graphs and self._search is not None:
+            self._graphs[k] = knn_graph(self._search, k, self._weights, self._width)
+        self._stand_on(self._graphs[k])
+
     def _prepare(self, graph: Graph) -> None:
-        self.mu_ = choose_mu(self.mu, KNN_SHIFT * graph.mean_degree, graph.n)
-        solver = self.solver
-        if solver == "auto":
-            solver = "direct" if graph.n <= DIRECT_ROWS else "cg"
-        self._operator = SOLVERS[solver](graph, graph.n * self.mu_)
+        if self._k not in self._operators:
+            self._graphs[self._k], self._operators[self._k] = graph, dict(self._make_operators(graph))
+        self._use_mu(next(iter(self._operators[self._k])))
+
+    def _make_operators(self, graph: Graph) -> Iterator[tuple[float, GreenOperator]]:
+        """The operator of the usual mu, then of those that may be chosen instead."""
+        usual = choose_mu(self._wanted_mu, KNN_SHIFT * graph.mean_degree, graph.n)
+        first = SOLVERS[self._solver_name()](graph, graph.n * usual)
+        yield usual, first
+        if self._wanted_mu == "auto" and self._can_choose():
+            for times in TIMES_OF_MU[1:]:
+                yield usual * times, first.with_shift(graph, graph.n * usual * times)
+
+    def _solver_name(self) -> str:
+        by_size = "direct" if self._n <= DIRECT_ROWS else "cg"
+        return by_size if self._solver == "auto" else self._solver
+
+    def _can_choose(self) -> bool:
+        """Whether several operators, and the influence of single labels, are cheap beside the graph."""
+        return CHOICE_WORK // self._n >= LEAST_JUDGES if self._solver_name() == "cg" else self._n <= 2 * DIRECT_ROWS
+
+    def _use_mu(self, mu: float) -> None:
+        self.mu_, self._operator = mu, self._operators[self._k][mu]
+
+    def _spread(self) -> None:
+        asked = judges(self._labels, CHOICE_WORK // self._n)
+        codes = self._labels.codes[asked]
+
+        def with_neighbors(k: int) -> Floats:
+            self._use_neighbors(k)
+            return self._without_own(asked)
+
+        def with_mu(mu: float) -> Floats:
+            self._use_mu(mu)
+            return self._without_own(asked)
+
+        self._use_neighbors(choose(self._ks, codes, with_neighbors))
+        self._use_mu(choose(list(self._operators[self._k]), codes, with_mu))
+        super()._spread()
+
+    def _without_own(self, places: Ints) -> Floats:
+        """Leave-one-out scores, roughly; 0 where no other label reaches."""
+        rows, codes = self._labels.rows[places], self._labels.codes[places]
+        F = self._operator.solve(self._labels.Y, ROUGH)[rows]
+        return scores_without_own_label(self._operator, F, rows, codes, ROUGH) * self._joined()[places, None]
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))

@@ -22,7 +22,7 @@ None of them knows the labels when it is made: factor once, solve many. Each has
 S (n, n) similarity     L Laplacian     Y (n, c) labels     F (n, c) scores     Z (n, m), B = Z diag(Z'1)^-1/2
 """
 
-import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.exceptions import ConvergenceWarning
 
-from greenlabel.checks import check_memory
+from greenlabel.checks import check_memory, warn
 from greenlabel.errors import GraphError
 from greenlabel.graph import Graph
 from greenlabel.threads import one_thread
@@ -64,6 +64,10 @@ class GreenOperator:
 
     n: int
 
+    def with_shift(self, graph: Graph, shift: float) -> "GreenOperator":
+        """The operator of the same graph with another shift."""
+        return type(self)(graph, shift)  # type: ignore[call-arg]
+
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         """``tolerance`` is read by iterative solvers only."""
         raise NotImplementedError
@@ -81,10 +85,22 @@ class EigenGreen(GreenOperator):
     def __init__(self, graph: Graph, shift: float):
         self.n = n = graph.n
         check_memory(4 * 8 * n**2, f"solver='eigen' on {n:,} rows", SPARSE_INSTEAD)
-        sigma, self._U = scipy.linalg.eigh(laplacian(graph).toarray(), overwrite_a=True, check_finite=False)
+        sigma, self._U = scipy.linalg.eigh(
+            laplacian(graph).toarray(), overwrite_a=True, check_finite=False, driver="evd"
+        )
         sigma[: graph.n_components] = 0  # known: one zero for each component
-        # 1 / (sigma + shift); the zero modes that are left without a shift are discarded (Conclusion 3).
-        self._inverse = np.divide(1, sigma + shift, out=np.zeros(n), where=sigma + shift > 0)
+        self._sigma = sigma
+        self._invert(shift)
+
+    def _invert(self, shift: float) -> None:
+        """1 / (sigma + shift); the zero modes that are left without a shift are discarded (Conclusion 3)."""
+        sigma = self._sigma + shift
+        self._inverse = np.divide(1, sigma, out=np.zeros(self.n), where=sigma > 0)
+
+    def with_shift(self, graph: Graph, shift: float) -> "EigenGreen":
+        other = copy(self)
+        other._invert(shift)
+        return other
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         return self._U @ (self._inverse[:, None] * (self._U.T @ centred(Y)))
@@ -278,11 +294,10 @@ class SparseSystem:
         return X
 
     def _warn(self, residual: float, tolerance: float) -> None:
-        warnings.warn(
+        warn(
             f"conjugate gradients stopped after {MAX_ROUNDS:,} rounds at a relative residual of {residual:.1e} "
             f"(wanted {tolerance:.0e}); {self._advice}.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

@@ -7,7 +7,6 @@ The temperature is chosen where the answer is known: on the scores that labelled
 A row that no label reaches has the shares of the given labels as its probabilities.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import column_or_1d
 
+from greenlabel.checks import warn
 from greenlabel.errors import LabelError
 
 Floats = NDArray[np.floating]
@@ -94,7 +94,7 @@ def read_some_labels(y: Any, n: int) -> Labels:
     classes, codes = distinct(y[rows])
     if y.dtype.kind in "UST" and {"nan", "None", "-1"} & set(map(str, classes)):
         text = "y holds 'nan', 'None' or '-1' as text, which is taken as a class; mark unknown labels with ''."
-        warnings.warn(text, UserWarning, stacklevel=5)
+        warn(text)
     if y.dtype.kind == "f" and np.isnan(y).any():  # whole numbers, made floats by the gaps between them
         classes = classes.astype(np.int64)
     return Labels(n, classes, rows, codes)
