@@ -26,6 +26,7 @@ from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
 from greenlabel.tables.files import VECTORS, nearest_name, typed, without_gaps
 from greenlabel.tables.kinds import Column, as_kind, has_commas, kind_of, plain, row_number, stacked, why_useless
+from greenlabel.threads import one_thread
 
 with requires("tables"):
     import polars as pl
@@ -172,7 +173,7 @@ class TableFeatures:
         text = StringEncoder(random_state=self.seed)
         most = min(MOST_CATEGORIES, max(5, frame.height // 10))
         self._vectorizer = TableVectorizer(cardinality_threshold=most, high_cardinality=text, n_jobs=1)
-        with warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():  # two threads would round the components of texts otherwise
             warnings.simplefilter("ignore")  # components that a short vocabulary cannot fill, and the like
             self._vectorizer.fit(frame.select(self._named))
         kinds = {name: KINDS[kind] for kind, group in self._vectorizer.kind_to_columns_.items() for name in group}
@@ -188,7 +189,7 @@ class TableFeatures:
     def _table(self, frame: pl.DataFrame) -> Floats:
         if self._vectorizer is None:
             return np.empty((frame.height, 0))
-        with warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unseen categories, which are counted
             try:
                 numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)

@@ -42,7 +42,7 @@ def in_blocks(
     check_apart(output.path, *beside)
     with workers(scheduler, jobs):
         bar.announce("reading")
-        blocks = open_table(table)
+        blocks = open_table(table if scheduler is None else str(Path(table).absolute()))  # workers may be elsewhere
         bar.expect(len(blocks))
         left = output.left_out(blocks.schema)
         run = Run(blocks, scheduler is not None, bar.announce, bar.tick)

@@ -40,15 +40,15 @@ class Output:
 
     def check(self, force: bool, table: str) -> None:
         """Refuse, before any work, a place where nothing can be written, or where something would be lost."""
-        if not self.is_folder:
-            check_output(self.path, force, FORMATS)
-        elif self.path.exists() or not self.path.parent.is_dir():
-            self._check_folder(force)
         for file in [Path(table)] if Path(table).is_file() else find_files(table):
             if self.path.resolve() in (file.resolve(), *file.resolve().parents):
                 raise TableError(f"{self.path} holds the table that is read; write elsewhere.")
         if Path(table).is_dir() and Path(table).resolve() in self.path.resolve().parents:
             raise TableError(f"{self.path} lies in the folder that is read; write elsewhere.")
+        if not self.is_folder:
+            check_output(self.path, force, FORMATS)
+        elif self.path.exists() or not self.path.parent.is_dir():
+            self._check_folder(force)
 
     def _check_folder(self, force: bool) -> None:
         if not self.path.parent.is_dir():
