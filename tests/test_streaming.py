@@ -409,6 +409,7 @@ def tear():
 
 BAD = {  # what is wrong: (what is done before, the words, the sentence)
     "no match": (None, ["no*.parquet", "-t", "kind"], "no*.parquet names no Parquet file"),
+    "a pattern of CSV": (None, ["*.csv", "-t", "kind", "-o", "out/"], "is a pattern of .csv files; give one of them"),
     "other columns": (rewrite(1, lambda frame: frame.drop("size")), ROWS, "r1.parquet has 6 columns, "),
     "other types": (rewrite(2, lambda frame: frame.cast({"size": pl.String})), ROWS, "r2.parquet holds String values"),
     "torn": (tear, ROWS, "r1.parquet is torn, or no Parquet file"),

@@ -62,6 +62,8 @@ def open_table(path: str) -> Any:
     suffix = Path(path).suffix.lower()
     if Path(path).is_file() and suffix in SEPARATORS:
         blocks: Any = CsvBlocks(Path(path), SEPARATORS[suffix])
+    elif suffix in SEPARATORS:
+        raise TableError(f"{path} is a pattern of {suffix} files; give one of them, or a pattern of Parquet files.")
     else:
         source = ParquetBlocks(path)
         blocks = ParquetFrames(source, common_schema(source))
