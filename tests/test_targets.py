@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from greenlabel.errors import LabelError
-from greenlabel.tables.targets import doubts, read_target
+from greenlabel.tables.targets import doubts, find_labels, join_labels, read_target
 
 
 def read(values, unlabelled=(), dtype=None):
@@ -74,3 +74,19 @@ def test_a_sign_for_a_gap_among_the_classes_is_doubted():
 
 def test_codes_are_small_integers():
     assert read(["a", "b"])[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("values", [["b", None, "a", "", "b", "c"], [2, None, 10, 2, 2, 7], [1.0, None, 0.0, 1.0, 3.0]])
+@pytest.mark.parametrize("cut", [0, 1, 2, 4])
+def test_a_column_in_parts_is_read_as_the_whole(values, cut):
+    column = pl.Series("y", values)
+    parts = [find_labels(part, ["c", "7", "3"]) for part in (column[:cut], column[cut:])]
+    classes, given = read_target(column, ["c", "7", "3"])
+    assert join_labels(parts)[0] == classes
+    assert np.array_equal(join_labels(parts)[1], given)
+
+
+def test_labels_that_differ_in_kind_between_parts_are_refused():
+    parts = [find_labels(pl.Series("y", values), []) for values in (["1", "2", "2"], ["cat"])]
+    with pytest.raises(LabelError, match=r"mixes numbers and text \(1 and cat\).*--unlabelled cat"):
+        join_labels(parts)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, given_anchors
-from greenlabel.answers import AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
+from greenlabel.answers import AnswerAllRows, AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
 from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints, check_features, check_stream
 from greenlabel.blocks import ArrayBlocks, Blocks, joined, same
 from greenlabel.checks import (
@@ -140,6 +140,11 @@ class AnchoredGreenClassifier(GraphClassifier):
         """
         self._check_fitted()
         return self._near.map(AnswerRows(self._all_rows(), self._calibrated()))
+
+    def answer_all_rows(self) -> Iterator[tuple[Floats, Bools]]:
+        """The same as (probabilities, is_reached), as ``answer_new_rows`` gives them for new rows."""
+        self._check_fitted()
+        return self._near.map(AnswerAllRows(self._all_rows(), self._calibrated()))
 
     def predict(self, X: Any) -> Any:
         """The class of each new row; of a Dask array a Dask array, not yet computed."""

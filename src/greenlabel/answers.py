@@ -103,6 +103,18 @@ class Decisions:
 
 
 @dataclass(frozen=True)
+class AnswerAllRows:
+    """Probabilities, and whether a label reaches the row."""
+
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> tuple[Floats, Bools]:
+        is_reached = self.scores.reached(near)
+        return self.verdict.probabilities(self.scores(rows, near), is_reached), is_reached
+
+
+@dataclass(frozen=True)
 class AnswerRows:
     scores: Scores
     verdict: Verdict

@@ -3,6 +3,7 @@
     from_dask(X)          blocks are the chunks of a Dask array, or the partitions of a Dask frame
     from_zarr(path)       blocks are the chunks of a zarr array
     distribute(blocks)    blocks of any other source, read by the workers
+    cluster(address)      until it ends, blocks run there
     connect(address)      a client of a cluster; until it is closed, blocks run there, otherwise on threads here
 
 All steps of a block are one task, named after the last of them; sums are added up as a tree. Only the anchors travel to
@@ -13,7 +14,7 @@ and no more: steps are part of the graph, never data that somebody has to hold.
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,8 @@ with requires("dask"):
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
-    from distributed import Client, default_client
+    from distributed import CancelledError, Client, KilledWorker, default_client
+    from distributed.comm import CommClosedError
     from distributed.comm import connect as comm_connect
 
 ADDED_AT_ONCE = 8  # sums that one task of the tree adds up
@@ -196,6 +198,20 @@ def connect(address: str, patience: float = PATIENCE) -> Client:
             "with `dask scheduler`."
         )
     return Client(address, timeout=patience)
+
+
+@contextmanager
+def cluster(address: str, n_workers: int | None = None) -> Iterator[None]:
+    """Blocks run there as long as this lasts; a cluster that breaks down meanwhile is one sentence."""
+    client = start_local(n_workers) if address == "local" and n_workers else connect(address)
+    with client:
+        try:
+            yield
+        except (KilledWorker, CommClosedError, CancelledError, TimeoutError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ClusterError(
+                f"the cluster at {address} broke down ({reason}); see to its workers, and start again."
+            ) from error
 
 
 def start_local(n_workers: int) -> Client:

@@ -1,5 +1,7 @@
-"""Files that appear whole or not at all, and files that must not change while they are read."""
+"""Files and folders that appear whole or not at all, and files that must not change while they are read."""
 
+import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +11,8 @@ from typing import Self
 
 from greenlabel.errors import DataError
 
+HERE, EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -17,6 +21,37 @@ def whole_file(path: Path) -> Iterator[Path]:
         draft = Path(folder) / path.name
         yield draft
         draft.replace(path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder: one that was there before is removed when the new one has taken its place."""
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        draft = Path(folder) / path.name
+        draft.mkdir()
+        yield draft
+        if path.exists():
+            trade_places(draft, path)
+        else:
+            draft.rename(path)
+
+
+def trade_places(one: Path, other: Path) -> None:
+    """Two folders swap their names, at once where the system can, so that neither name is ever without a folder."""
+    if not exchange(one, other):
+        aside = one.with_name(f"{one.name}.before")
+        other.rename(aside)
+        one.rename(other)
+        aside.rename(one)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Linux's own swap of two names; False where system or disk have none."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # another system
+        return False
+    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
 
 
 @dataclass(frozen=True)

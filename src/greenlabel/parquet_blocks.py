@@ -46,6 +46,31 @@ class ParquetBlocks(Blocks):
         super().__init__([size for size in sizes if size])
         self.names = self._columns
 
+    @property
+    def files(self) -> list[Path]:
+        return [mark.path for mark in self._marks]
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the files."""
+        return sum(mark.size for mark in self._marks)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Size of what the files hold, without compression."""
+        groups = [metadata(mark).row_group(group) for mark, group in self._groups]
+        return sum(group.total_byte_size for group in groups)
+
+    def schemas(self) -> list[tuple[Path, Any]]:
+        """The types of the columns of each file."""
+        return [(mark.path, schema_of(mark)) for mark in self._marks]
+
+    def only(self, names: list[str]) -> "ParquetBlocks":
+        """The same rows, of which these columns alone are read."""
+        some = ParquetBlocks.__new__(ParquetBlocks)
+        some.__dict__ = {**self.__dict__, "_columns": names, "names": names}
+        return some
+
     def reader(self, i: int) -> Reader:
         return partial(read_group, *self._groups[i], self._columns)
 

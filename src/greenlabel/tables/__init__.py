@@ -1,12 +1,14 @@
 """Tables: a half-empty column in, the filled table out.
 
-files       read and write
-columns     columns -> features
+files       read and write; csv_text, table_blocks, parts in blocks
+columns     columns -> features; kinds of columns
 targets     the column to fill
 outcome     answers, and how far they can be trusted
-words, charts, map, page    the report
+words, charts, plane, page  the report
 saved       models as files
+filling     answers into the table
 labelling   label_table, predict_table
+streaming   the same in blocks; opening its input and output
 commands    the terminal
 """
 

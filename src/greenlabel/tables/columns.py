@@ -14,10 +14,8 @@ Values that a column cannot have, and categories that were never seen, are count
 """
 
 import warnings
-from collections.abc import Set
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,9 @@ from greenlabel.checks import check_choice
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
-from greenlabel.tables.files import VECTORS, nearest_name, typed, with_points, without_gaps
+from greenlabel.tables.files import VECTORS, nearest_name, typed, without_gaps
+from greenlabel.tables.kinds import Column, as_kind, has_commas, kind_of, plain, row_number, stacked, why_useless
+from greenlabel.threads import one_thread
 
 with requires("tables"):
     import polars as pl
@@ -36,20 +36,7 @@ Floats = NDArray[np.floating]
 
 SCALES = ("auto", "none", "standard")
 MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
-SEVERAL_WORDS = r"[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # some write no blanks
 KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
-
-
-@dataclass
-class Column:
-    """What one column of the table became."""
-
-    name: str
-    kind: str  # number, category, text, date, vector or dropped
-    n_features: int = 0
-    why: str = ""  # of a dropped column
-    categories: list[str] = field(default_factory=list)
-    is_temporal: bool = False  # a date that came as one, not as text
 
 
 def choose_columns(
@@ -80,45 +67,90 @@ class TableFeatures:
         self.scale = check_choice("scale", scale, SCALES)
         self.seed = seed
 
-    def fit_transform(self, frame: pl.DataFrame, names: list[str], wanted: Set[str] = frozenset()) -> Floats:
-        """X of the named columns of a frame; those that say nothing are dropped, except ``wanted`` ones."""
-        frame = typed(plain(frame.select(names)))
-        self.columns = [Column(name, _kind(frame[name]), is_temporal=frame[name].dtype.is_temporal()) for name in names]
+    def fit_transform(
+        self,
+        frame: pl.DataFrame,
+        names: list[str],
+        wanted: Set[str] = frozenset(),
+        rows: Sequence[int] | None = None,
+    ) -> Floats:
+        """X of the named columns of a frame; those that say nothing are dropped, except ``wanted`` ones.
+
+        ``rows`` are the numbers of the rows in the whole where the frame is a sample, for the messages.
+        """
+        raw = plain(frame.select(names))
+        frame = typed(raw)
+        self.columns = [
+            Column(name, kind_of(frame[name]), is_temporal=frame[name].dtype.is_temporal()) for name in names
+        ]
         for column in self.columns:
+            column.has_commas = has_commas(raw[column.name], frame[column.name])
             why = why_useless(frame[column.name], column.kind, column.name in wanted)
             if why:
                 column.kind, column.why = "dropped", why
-        table = self._fit_table(frame)
-        parts = [*self._vectors(frame), table]
+        self._fit_table(frame)
+        parts = [*self._vectors(frame, rows), self._table(frame)]
         self._fit_scales(parts)
         return self._joined(parts)
 
-    def transform(self, frame: pl.DataFrame) -> tuple[Floats, dict[str, int]]:
-        """X of new rows, and how many values of a column were never seen: new categories, and dates that are none."""
-        missing = [column.name for column in self.used if column.name not in frame.columns]
+    def transform(
+        self, frame: pl.DataFrame, rows: Sequence[int] | None = None, strict: bool = True
+    ) -> tuple[Floats, dict[str, int]]:
+        """X of new rows, and how many values of a column were never seen: new categories, and dates that are none.
+
+        ``rows`` are the numbers of the rows in the whole, for the messages. A number that is none is an error, or if
+        not ``strict`` a gap that is counted too.
+        """
+        frame, unseen = self._as_learned(frame, rows, strict)
+        return self._joined([*self._vectors(frame, rows), self._table(frame)]), unseen
+
+    def check_columns(self, names: list[str]) -> None:
+        """Refuse a table that lacks columns."""
+        missing = [column.name for column in self.used if column.name not in names]
         if missing:
             raise TableError(
                 f"The table lacks {len(missing)} of the columns that the model needs: "
                 f"{', '.join(map(repr, missing[:8]))}; "
-                f"{'give them by --vectors.' if missing == [VECTORS] else nearest_name(missing[0], frame.columns)}"
+                f"{'give them by --vectors.' if missing == [VECTORS] else nearest_name(missing[0], names)}"
             )
-        known = frame.select(pl.col(column.name).is_not_null() for column in self.used)
-        frame = plain(frame)
-        frame = pl.DataFrame([_as_kind(frame[column.name], column) for column in self.used])
-        table = self._table(frame)
-        return self._joined([*self._vectors(frame), table]), self._unseen(frame, known, table)
 
-    def _unseen(self, frame: pl.DataFrame, known: pl.DataFrame, table: Floats) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        start = 0
-        for column in (column for column in self.used if column.kind != "vector"):
-            is_known = known[column.name]
-            if column.kind == "category":
-                counts[column.name] = int((is_known & ~frame[column.name].is_in(column.categories)).sum())
-            elif column.kind == "date":
-                counts[column.name] = int((is_known & pl.Series(np.isnan(table[:, start]))).sum())
-            start += column.n_features
-        return {name: count for name, count in counts.items() if count}
+    def unseen(self, frame: pl.DataFrame) -> dict[str, int]:
+        """How many values of each column were never seen, or do not fit."""
+        return self._as_learned(frame, None, False)[1]
+
+    def _as_learned(
+        self, frame: pl.DataFrame, rows: Sequence[int] | None, strict: bool
+    ) -> tuple[pl.DataFrame, dict[str, int]]:
+        """The columns as the kinds that were learned, and what of them does not fit."""
+        self.check_columns(frame.columns)
+        raw = plain(frame.select(column.name for column in self.used))
+        known = [as_kind(raw[column.name], column) for column in self.used]
+        counts = {
+            column.name: self._strange(column, raw[column.name], series, rows, strict)
+            for column, series in zip(self.used, known, strict=True)
+        }
+        return pl.DataFrame(known), {name: count for name, count in counts.items() if count}
+
+    def _strange(
+        self, column: Column, raw: pl.Series, series: pl.Series, rows: Sequence[int] | None, strict: bool
+    ) -> int:
+        """How many values of a column are new, or do not fit."""
+        if column.kind == "category":
+            return int((raw.is_not_null() & ~series.is_in(column.categories)).sum())
+        if column.kind == "date":
+            reader = self._date_readers.get(column.name)
+            dates = reader.transform(series) if reader and series.dtype == pl.String else series
+            return int((raw.is_not_null() & dates.is_null()).sum())
+        if column.kind != "number" or raw.dtype != pl.String:
+            return 0
+        strange = series.is_null() & without_gaps(raw).is_not_null()
+        if strict and strange.any():
+            place = int(strange.arg_true()[0])
+            raise TableError(
+                f"Column {column.name!r} holds {raw[place]!r} in row {row_number(place, rows)}, the model learned "
+                "numbers; correct it."
+            )
+        return int(strange.sum())
 
     @property
     def used(self) -> list[Column]:
@@ -126,9 +158,10 @@ class TableFeatures:
 
     # Numbers, categories, texts and dates, by skrub
 
-    def _fit_table(self, frame: pl.DataFrame) -> Floats:
+    def _fit_table(self, frame: pl.DataFrame) -> None:
         self._named = [column.name for column in self.used if column.kind != "vector"]
         self._vectorizer = None
+        self._date_readers: dict[str, ToDatetime] = {}  # of dates that came as text
         if not self.used:
             reasons = "; ".join(f"{column.name!r} {column.why}" for column in self.columns[:6])
             raise TableError(
@@ -136,42 +169,44 @@ class TableFeatures:
                 "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
         if not self._named:
-            return np.empty((frame.height, 0))
+            return
         text = StringEncoder(random_state=self.seed)
         most = min(MOST_CATEGORIES, max(5, frame.height // 10))
         self._vectorizer = TableVectorizer(cardinality_threshold=most, high_cardinality=text, n_jobs=1)
-        with warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():  # two threads would round the components of texts otherwise
             warnings.simplefilter("ignore")  # components that a short vocabulary cannot fill, and the like
-            numbers = self._vectorizer.fit_transform(frame.select(self._named))
+            self._vectorizer.fit(frame.select(self._named))
         kinds = {name: KINDS[kind] for kind, group in self._vectorizer.kind_to_columns_.items() for name in group}
         for column in self.used:
             if column.name in kinds:
                 column.kind = kinds[column.name]
                 column.n_features = len(self._vectorizer.input_to_outputs_[column.name])
+                if column.kind == "date" and not column.is_temporal:
+                    self._date_readers[column.name] = ToDatetime().fit(frame[column.name])
                 if column.kind == "category":
                     column.categories = [value for value in frame[column.name].unique().sort() if value is not None]
-        return as_floats(numbers)
 
     def _table(self, frame: pl.DataFrame) -> Floats:
         if self._vectorizer is None:
             return np.empty((frame.height, 0))
-        with warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unseen categories, which are counted
             try:
-                return as_floats(self._vectorizer.transform(frame.select(self._named)))
+                numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
             except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise TableError(
                     f"The table does not fit the model: {reason}; give columns of the kinds that it learned from."
                 ) from error
+        return np.where(np.isfinite(numbers), numbers, np.nan)
 
     # Vectors
 
-    def _vectors(self, frame: pl.DataFrame) -> list[Floats]:
-        return [self._vector(frame[column.name], column) for column in self.used if column.kind == "vector"]
+    def _vectors(self, frame: pl.DataFrame, rows: Sequence[int] | None) -> list[Floats]:
+        return [self._vector(frame[column.name], column, rows) for column in self.used if column.kind == "vector"]
 
-    def _vector(self, series: pl.Series, column: Column) -> Floats:
-        X = stacked(series)
+    def _vector(self, series: pl.Series, column: Column, rows: Sequence[int] | None) -> Floats:
+        X = stacked(series, rows)
         if column.n_features not in (0, X.shape[1]):
             raise TableError(
                 f"Column {column.name!r} holds vectors of {X.shape[1]} numbers, the model needs {column.n_features}."
@@ -243,131 +278,3 @@ class TableFeatures:
         if not table.shape[1] and len(vectors) == 1:
             return vectors[0]
         return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
-
-
-def as_floats(frame: pl.DataFrame) -> Floats:
-    """A frame of numbers as an array, with NaN for whatever is none."""
-    numbers = frame.to_numpy().astype(np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Categories as the text that they are; a type of text that lists its values would refuse new ones."""
-    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-
-
-def stacked(series: pl.Series) -> Floats:
-    """A column of vectors as a matrix."""
-    lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
-    usual = int(lengths.drop_nulls()[0])
-    bad = lengths.is_null() | (lengths != usual)
-    if bad.any():
-        row = int(bad.arg_true()[0])
-        what = "no vector" if lengths[row] is None else f"a vector of {int(lengths[row])} numbers"
-        raise TableError(
-            f"Column {series.name!r} has {what} in row {row + 1}, where {usual} are needed; "
-            "give every row a vector of the same length, or leave the column out (--drop)."
-        )
-    values = series.explode()
-    kind = np.float32 if values.dtype == pl.Float32 else np.float64
-    X: Any = values.to_numpy().astype(kind).reshape(len(series), -1)
-    if not np.isfinite(X).all():
-        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-        raise TableError(f"Column {series.name!r} has a gap or infinity in the vector of row {row + 1}; fill it.")
-    return X
-
-
-def _kind(series: pl.Series) -> str:
-    if isinstance(series.dtype, (pl.List, pl.Array)) and series.dtype.inner.is_numeric():
-        return "vector"
-    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
-        return "number"
-    if series.dtype.is_temporal():
-        return "date"
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary) or isinstance(series.dtype, pl.BaseExtension):
-        return "structure"
-    return "text"
-
-
-def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
-    """Why a column says nothing about likeness; "" if it may. ``wanted`` ones were asked for by name."""
-    if kind == "structure":
-        return f"is of type {series.dtype}"
-    if series.null_count() == len(series):
-        return "is empty"
-    if kind == "vector":
-        return ""
-    n_values = series.n_unique()
-    if n_values == 1:
-        return "is constant"
-    if wanted or n_values < len(series) or len(series) < 3:
-        return ""
-    if series.dtype.is_integer() and (series.is_sorted() or series.is_sorted(descending=True)):
-        return "numbers the rows"
-    if kind == "text" and not series.str.contains(SEVERAL_WORDS).any() and not _holds_dates(series):
-        return "names the rows (all values are different single words)"
-    return ""
-
-
-def _holds_dates(text: pl.Series) -> bool:
-    try:
-        return bool(ToDatetime().fit_transform(text).dtype.is_temporal())
-    except ValueError:  # skrub's refusal of a column
-        return False
-
-
-def _as_kind(series: pl.Series, column: Column) -> pl.Series:
-    """A column of new rows as the kind that the model learned; what does not fit is an error that names the row."""
-    kind = _kind(series)
-    if column.kind == "vector" and kind != "vector":
-        raise TableError(
-            f"Column {column.name!r} holds no vectors, the model needs some of {column.n_features} numbers."
-        )
-    if kind not in FITTING[column.kind] and not (column.is_temporal and kind == "date") and series.count():
-        raise TableError(
-            f"Column {column.name!r} holds {series.dtype} values, the model learned from a column of the kind "
-            f"{column.kind}; give it as it was there."
-        )
-    return series if column.kind == "vector" else AS_KIND[column.kind](series, column)
-
-
-def _as_words(series: pl.Series, column: Column) -> pl.Series:
-    return series.cast(pl.String)
-
-
-def _as_dates(series: pl.Series, column: Column) -> pl.Series:
-    """Dates, or where the model learned them from text, text; what is no date is a gap."""
-    if series.dtype == pl.Null:
-        return series.cast(pl.Datetime if column.is_temporal else pl.String)
-    if not column.is_temporal or series.dtype != pl.String:
-        return series
-    try:
-        return series.str.to_datetime(strict=False)
-    except pl.exceptions.PolarsError:  # not one of them is a date
-        return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime)
-
-
-def _as_number(series: pl.Series, column: Column) -> pl.Series:
-    if series.dtype == pl.Null:
-        return series.cast(pl.Float64)
-    if series.dtype != pl.String:
-        return series
-    bare = with_points(without_gaps(series))
-    numbers = bare.cast(pl.Float64, strict=False)
-    strange = numbers.is_null() & bare.is_not_null()
-    if strange.any():
-        row = int(strange.arg_true()[0])
-        raise TableError(
-            f"Column {column.name!r} holds {series[row]!r} in row {row + 1}, the model learned numbers; correct it."
-        )
-    return numbers
-
-
-FITTING = {  # the kinds of new columns that can be taken for the kind that the model learned
-    "number": ("number", "text"),
-    "category": ("number", "text", "date"),
-    "text": ("number", "text", "date"),
-    "date": ("date", "text"),
-    "vector": ("vector",),
-}
-AS_KIND = {"number": _as_number, "category": _as_words, "text": _as_words, "date": _as_dates}

@@ -1,17 +1,19 @@
-"""`greenlabel label` and `greenlabel predict`: options, files and the terminal around ``label_table``."""
+"""`greenlabel label` and `greenlabel predict`: options, files and the terminal around the library."""
 
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 from threadpoolctl import threadpool_limits
 
 STAGES = {  # what a stage is called while it lasts
@@ -24,10 +26,24 @@ STAGES = {  # what a stage is called while it lasts
     "report": "Drawing the report",
 }
 
+PASSES = {  # how often a stage reads a table in blocks
+    "reading": 1,
+    "features": 1,
+    "graph": 3,
+    "labels": 0,
+    "check": 0,
+    "writing": 2,
+    "report": 0,
+}
+
 Out = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="The labelled table, TABLE-labelled if not given; - is standard output."
+        "--out",
+        "-o",
+        metavar="FILE|FOLDER/",
+        help="The labelled table, TABLE-labelled if not given; - is standard output. Of a table that is read in "
+        "blocks, a folder of parts or one file (.parquet, .csv, .tsv).",
     ),
 ]
 Vectors = Annotated[
@@ -40,6 +56,22 @@ Confident = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS|local",
+        help="Read the table in blocks, on the Dask cluster at tcp://host:8786, or on one started here (local).",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Read the table in blocks if it would take more memory than this (4GB, 500MB); half of what is free if "
+        "not given.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
 Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Threads to use; all cores if not given.")]
 
@@ -48,7 +80,8 @@ def label(
     table: Annotated[
         Path,
         typer.Argument(
-            help="CSV, TSV, Parquet, Excel (.xlsx), JSON lines, .npz or .npy; - is CSV from standard input.",
+            help="CSV, TSV, Parquet, Excel (.xlsx), JSON lines, .npz or .npy; a folder of Parquet files, or a pattern "
+            "('rows/*.parquet'); - is CSV from standard input.",
             readable=False,  # what cannot be read is bad data, which read_table says
         ),
     ],
@@ -99,6 +132,8 @@ def label(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seeds what is drawn at random; same seed, same answer.")
     ] = 0,
+    scheduler: Scheduler = None,
+    memory_limit: MemoryLimit = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -108,11 +143,64 @@ def label(
 
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
     they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
+
+    A folder, a pattern, or a table that would not fit in memory is read in blocks and labelled by --method anchored.
     """
     leave_home_alone()
+    from greenlabel.tables.files import check_apart, check_output
+    from greenlabel.tables.opening import in_blocks
+    from greenlabel.tables.streaming import check_options, label_stream
+    from greenlabel.tables.summary import summary_text
+    from greenlabel.tables.table_blocks import must_stream, read_size
+
+    beside = [path for path in (report, save) if path is not None]
+    for path in beside:
+        check_output(path, force)
+    check_apart(table, *beside)
+    limit = read_size(memory_limit)
+    options: dict[str, Any] = {
+        "features": features,
+        "drop": drop,
+        "id": id,
+        "unlabelled": unlabelled,
+        "scale": scale,
+        "only_confident": only_confident,
+        "random_state": seed,
+    }
+    with progress(quiet, report is not None) as bar, threads(jobs):
+        if must_stream(str(table), scheduler, limit):
+            check_options(shares=shares, vectors=vectors, method=None if method in ("auto", "anchored") else method)
+            with in_blocks(str(table), out, beside, scheduler, jobs, force, bar) as blocks:
+                result = label_stream(blocks.run, target, blocks.write, memory_limit=limit, **options)
+            out, left = blocks.name, blocks.left_out
+        else:
+            out = out or str(default_output(table))
+            check_apart(Path(out), *beside)
+            result, left = label_at_once(table, target, Path(out), vectors, method, shares, force, bar, options)
+        result.warnings += warn_left_out(out, left)
+        if save is not None:
+            result.save(save)
+        if report is not None:
+            bar.announce("report")
+            result.report(report, title=table.name if str(table) != "-" else target)
+    wrote = [str(path) for path in (out, report, save) if path is not None and str(path) != "-"]
+    tell(result.summary(), summary_text(result), wrote, as_json, quiet, out)
+
+
+def label_at_once(
+    table: Path,
+    target: str,
+    out: Path,
+    vectors: Path | None,
+    method: str,
+    shares: str | None,
+    force: bool,
+    bar: "Bar",
+    options: dict[str, Any],
+) -> tuple[Any, list[str]]:
+    """Read, label and write a table that fits in memory; the result, and columns that the output cannot hold."""
     from greenlabel.tables.files import (
         WRITERS,
-        check_apart,
         check_output,
         left_out,
         read_shares,
@@ -121,44 +209,21 @@ def label(
         write_table,
     )
     from greenlabel.tables.labelling import label_table
-    from greenlabel.tables.summary import summary_text
 
-    out = out or default_output(table)
     check_output(out, force, WRITERS)
-    beside = [path for path in (report, save) if path is not None]
-    for path in beside:
-        check_output(path, force)
-    check_apart(out, *beside)
-    check_apart(table, *beside)
-    with stages(quiet, report is not None) as announce, threads(jobs):
-        announce("reading")
-        frame = read_table(table)
-        embeddings = None if vectors is None else read_vectors(vectors)
-        filled, result = label_table(
-            frame,
-            target,
-            features=features,
-            drop=drop,
-            id=id,
-            unlabelled=unlabelled,
-            vectors=embeddings,
-            scale=scale,
-            method=method,
-            class_shares=shares if shares in (None, "labels", "balanced") else read_shares(Path(shares)),
-            only_confident=only_confident,
-            random_state=seed,
-            announce=announce,
-        )
-        result.warnings += warn_left_out(out, left_out(out, filled))
-        announce("writing")
-        write_table(out, filled)
-        if save is not None:
-            result.save(save)
-        if report is not None:
-            announce("report")
-            result.report(report, title=table.name if str(table) != "-" else target)
-    wrote = [str(path) for path in (out, report, save) if path is not None and str(path) != "-"]
-    tell(result.summary(), summary_text(result), wrote, as_json, quiet, out)
+    bar.announce("reading")
+    filled, result = label_table(
+        read_table(table),
+        target,
+        vectors=None if vectors is None else read_vectors(vectors),
+        method=method,
+        class_shares=shares if shares in (None, "labels", "balanced") else read_shares(Path(shares)),
+        announce=bar.announce,
+        **options,
+    )
+    bar.announce("writing")
+    write_table(out, filled)
+    return result, left_out(out, filled)
 
 
 def predict(
@@ -170,6 +235,8 @@ def predict(
     out: Out = None,
     only_confident: Confident = None,
     vectors: Vectors = None,
+    scheduler: Scheduler = None,
+    memory_limit: MemoryLimit = None,
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -178,27 +245,47 @@ def predict(
     """Label new rows with a saved model.
 
     All columns of the table are kept, and the same ones are added as by label. Labels that the table holds already
-    are kept too.
+    are kept too. A folder, a pattern, or a table that would not fit in memory is read in blocks.
     """
     leave_home_alone()
+    from greenlabel.tables.opening import in_blocks
+    from greenlabel.tables.saved import load_model
+    from greenlabel.tables.streaming import check_options, predict_stream
+    from greenlabel.tables.summary import prediction_text
+    from greenlabel.tables.table_blocks import must_stream, read_size
+
+    with progress(quiet, False) as bar, threads(jobs):
+        if must_stream(str(table), scheduler, read_size(memory_limit)):
+            check_options(vectors=vectors)
+            saved = load_model(model)
+            with in_blocks(str(table), out, [model], scheduler, jobs, force, bar) as blocks:
+                facts = predict_stream(blocks.run, saved, blocks.write, only_confident)
+            out, left = blocks.name, blocks.left_out
+        else:
+            out = out or str(default_output(table))
+            facts, left = predict_at_once(model, table, Path(out), vectors, only_confident, force, bar)
+        facts["warnings"] = warn_left_out(out, left)
+    tell(facts, prediction_text(facts), [out] if out != "-" else [], as_json, quiet, out)
+
+
+def predict_at_once(
+    model: Path, table: Path, out: Path, vectors: Path | None, only_confident: float | None, force: bool, bar: "Bar"
+) -> tuple[dict[str, Any], list[str]]:
+    """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
     from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
     from greenlabel.tables.labelling import predict_table
     from greenlabel.tables.saved import load_model
-    from greenlabel.tables.summary import prediction_text
 
-    out = out or default_output(table)
     check_output(out, force, WRITERS)
-    with stages(quiet, False) as announce, threads(jobs):
-        announce("reading")
-        saved = load_model(model)
-        frame = read_table(table)
-        embeddings = None if vectors is None else read_vectors(vectors)
-        announce("labels")
-        filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
-        facts["warnings"] = warn_left_out(out, left_out(out, filled))
-        announce("writing")
-        write_table(out, filled)
-    tell(facts, prediction_text(facts), [str(out)] if str(out) != "-" else [], as_json, quiet, out)
+    bar.announce("reading")
+    saved = load_model(model)
+    frame = read_table(table)
+    embeddings = None if vectors is None else read_vectors(vectors)
+    bar.announce("labels")
+    filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
+    bar.announce("writing")
+    write_table(out, filled)
+    return facts, left_out(out, filled)
 
 
 def leave_home_alone() -> None:
@@ -206,7 +293,7 @@ def leave_home_alone() -> None:
     os.environ.setdefault("SKB_DATA_DIRECTORY", gettempdir())
 
 
-def warn_left_out(out: Path, columns: list[str]) -> list[str]:
+def warn_left_out(out: str, columns: list[str]) -> list[str]:
     if not columns:
         return []
     names = ", ".join(map(repr, columns))
@@ -223,9 +310,9 @@ def default_output(table: Path) -> Path:
     return table.with_name(f"{table.stem}-labelled{suffix}")
 
 
-def tell(facts: dict[str, Any], text: str, wrote: list[str], as_json: bool, quiet: bool, out: Path) -> None:
+def tell(facts: dict[str, Any], text: str, wrote: list[str], as_json: bool, quiet: bool, out: str) -> None:
     """The summary on standard output, or beside it where the table itself goes there."""
-    stream = sys.stderr if str(out) == "-" else sys.stdout
+    stream = sys.stderr if out == "-" else sys.stdout
     if as_json:
         print(json.dumps(facts, ensure_ascii=False, indent=2), file=stream)
     elif not quiet:
@@ -234,19 +321,46 @@ def tell(facts: dict[str, Any], text: str, wrote: list[str], as_json: bool, quie
             print(f"\nWrote {', '.join(wrote)}", file=stream)
 
 
+class Bar:
+    """A bar on the terminal that names the stage; of a table in blocks it shows the time left too."""
+
+    def __init__(self, shown: Progress, with_report: bool):
+        self._shown, self._task = shown, shown.add_task("", total=len(STAGES) - (not with_report))
+        self._n_blocks, self._stop = 0, 0
+
+    def expect(self, n_blocks: int) -> None:
+        """From now on count blocks."""
+        self._n_blocks = n_blocks
+        self._shown.update(self._task, total=n_blocks * sum(PASSES.values()))
+
+    def announce(self, name: str) -> None:
+        before = list(STAGES).index(name)
+        if self._n_blocks:
+            before = self._n_blocks * sum(PASSES[stage] for stage in list(STAGES)[:before])
+            self._stop = before + self._n_blocks * PASSES[name]
+        self._shown.update(self._task, description=STAGES[name], completed=before)
+
+    def tick(self) -> None:
+        """Another block was read; a stage that reads more of them than was thought waits for the next one."""
+        if self._shown.tasks[self._task].completed < self._stop:
+            self._shown.advance(self._task)
+
+
 @contextmanager
-def stages(quiet: bool, with_report: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on the terminal that names the stage; nothing where there is no terminal."""
+def progress(quiet: bool, with_report: bool) -> Iterator[Bar]:
+    """Nothing is shown where there is no terminal."""
     console = Console(stderr=True)
-    parts = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*parts, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task("", total=len(STAGES) - (not with_report))
+    parts = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeLeft()
+    with Progress(*parts, console=console, transient=True, disable=quiet or not console.is_terminal) as shown:
+        yield Bar(shown, with_report)
 
-        def announce(name: str) -> None:
-            done = list(STAGES).index(name)
-            progress.update(task, description=STAGES[name], completed=done)
 
-        yield announce
+class TimeLeft(TimeRemainingColumn):
+    """The time left where blocks are counted; of other work nobody knows."""
+
+    def render(self, task: Any) -> Text:
+        is_counted = task.total is not None and task.total > len(STAGES) and task.time_remaining is not None
+        return Text(f"{timedelta(seconds=int(task.time_remaining))} left" if is_counted else "", style="cyan")
 
 
 @contextmanager

@@ -8,7 +8,6 @@ types of their own.
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,27 +20,23 @@ import numpy as np
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
+from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
 
 with requires("tables"):
     import fastexcel
     import polars as pl
-    import pyarrow as pa
-    import pyarrow.csv
 
 STANDARD = Path("-")
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
-BYTE_ORDER = b"\xef\xbb\xbf"  # the mark that some programs put before UTF-8
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-LONGEST_ROW = 2**26  # bytes of one row of CSV
 EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_TEXT = 2**20, 2**14, 2**15  # what a sheet must stay below
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """The table in a file. Columns of text formats are text."""
     if path == STANDARD:
-        return _read_csv("standard input", sys.stdin.buffer.read())
+        return read_csv("standard input", sys.stdin.buffer.read())
     if path.is_dir():
         raise TableError(f"{path} is a folder; give a file.")
     reader = READERS[_extension(path, READERS)]
@@ -75,9 +70,15 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write to; it becomes the file when all is written, and what goes wrong is one sentence."""
+    with told(path), whole_file(path) as draft:
+        yield draft
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """What goes wrong in writing a file, as one sentence."""
     try:
-        with whole_file(path) as draft:
-            yield draft
+        yield
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
         raise TableError(f"{path} cannot be written: {reason}; nothing was written.") from error
@@ -213,56 +214,6 @@ def _extension(path: Path, formats: dict[str, Any]) -> str:
 # Readers
 
 
-def _read_csv(name: str, raw: bytes, separator: str | None = None) -> pl.DataFrame:
-    """Text with a header. A row with too few or too many fields is an error that names it."""
-    if raw.startswith(UTF_16):
-        raise TableError(f"{name} is UTF-16 text; save the table as UTF-8.")
-    head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
-    if not head.strip():
-        raise TableError(f"{name} has no header; give a row of column names first.")
-    separator = separator or max(",;\t|", key=lambda mark: head.count(mark.encode()))
-    most = raw.count(separator.encode(), 0, max(2**16, len(head))) + 1  # columns: a quoted header may have line ends
-    text = {f"f{i}": pa.string() for i in range(most)}
-    try:
-        table = pa.csv.read_csv(
-            pa.BufferReader(raw),
-            read_options=pa.csv.ReadOptions(autogenerate_column_names=True, use_threads=False, block_size=LONGEST_ROW),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=separator,
-                newlines_in_values=True,
-                ignore_empty_lines=separator.encode() in head,  # in a single column an empty line is an empty cell
-            ),
-            convert_options=pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False),
-        )
-    except pa.ArrowInvalid as error:
-        raise TableError(f"{name}: {_csv_trouble(str(error))}") from error
-    if raw.count(b'"') % 2:
-        raise TableError(f"{name}: a quote is opened and never closed; the file is torn, or a field lacks its quotes.")
-    names = [str(column[0].as_py()).strip() for column in table.columns]
-    check_names(names)
-    frame = pl.DataFrame(pl.from_arrow(table.slice(1).rename_columns(names)))
-    return frame.with_columns(pl.col(pl.String).replace("", None))
-
-
-def _csv_trouble(message: str) -> str:
-    """pyarrow's message as one of ours."""
-    wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
-    if wrong:
-        row, expected, got = wrong.groups()
-        return f"line {row} has {got} fields, the header has {expected}; the file is torn, or a field lacks its quotes."
-    if "UTF8" in message or "utf-8" in message.lower():
-        row = re.search(r"Row #(\d+)", message)
-        place = f"line {row[1]}" if row else "it"
-        return f"{place} is not UTF-8 text; save the table as UTF-8."
-    return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
-
-
-def check_names(names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise TableError(f"The table has more than one column named {twice[0]!r}; rename them apart.")
-
-
 def _read_npy(path: Path) -> pl.DataFrame:
     return pl.DataFrame({VECTORS: as_vectors(np.load(path, allow_pickle=False), path)})
 
@@ -318,8 +269,8 @@ def _read_json_lines(path: Path) -> pl.DataFrame:
 
 
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".csv": lambda path: _read_csv(str(path), path.read_bytes()),
-    ".tsv": lambda path: _read_csv(str(path), path.read_bytes(), "\t"),
+    ".csv": lambda path: read_csv(str(path), path.read_bytes()),
+    ".tsv": lambda path: read_csv(str(path), path.read_bytes(), "\t"),
     ".parquet": lambda path: pl.read_parquet(path),
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,

@@ -14,22 +14,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
 from greenlabel.blended import BlendedClassifier
-from greenlabel.checks import check_choice, check_integer, check_real
-from greenlabel.errors import LabelError, ParameterError, TableError
+from greenlabel.checks import check_choice, check_integer
+from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
+from greenlabel.tables.filling import (
+    check_confident,
+    check_names_free,
+    check_not_full,
+    check_target,
+    decided,
+    labelled_columns,
+    prediction_facts,
+    target_of_new_rows,
+)
 from greenlabel.tables.outcome import HeldOut, Outcome
 from greenlabel.tables.page import summary_html, write_report
 from greenlabel.tables.saved import SavedModel
 from greenlabel.tables.summary import summary_text
-from greenlabel.tables.targets import check_type, doubts, has_label, read_target
+from greenlabel.tables.targets import doubts, has_label, read_target
 
 with requires("tables"):
     import polars as pl
@@ -42,7 +51,6 @@ METHODS: dict[str, type[GraphClassifier]] = {
     "consistency": ConsistencyClassifier,
     "harmonic": HarmonicClassifier,
 }
-ADDED = ("source", "confidence", "margin")
 
 Announce = Callable[[str], Any]
 
@@ -136,8 +144,7 @@ def label_table(
     check_choice("method", method, METHODS)
     if class_shares is not None and method != "auto":
         raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
-    if only_confident is not None and check_real("only_confident", only_confident, 0) > 1:
-        raise ParameterError(f"only_confident={only_confident} is above 1, which no confidence is; give a share.")
+    check_confident(only_confident)
     if random_state is not None:
         check_integer("random_state", random_state, 0, offer=", or None")
     features, drop, id, unlabelled = map(_as_list, (features, drop, id, unlabelled))
@@ -150,8 +157,7 @@ def label_table(
     with stages("features"):
         classes, given = read_target(table[target], unlabelled)
         check_names_free(table, target)
-        if (given >= 0).all():
-            raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.")
+        check_not_full(target, given)
         names = choose_columns(table.columns, target, features, drop, id)
         steps = TableFeatures(scale, random_state)
         X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
@@ -165,9 +171,7 @@ def label_table(
         probabilities = model.label_distributions_
     with stages("check"):
         held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
-    answers = probabilities.argmax(axis=1)
-    if only_confident is not None:
-        answers[probabilities.max(axis=1) < only_confident] = -1
+    answers = decided(probabilities, only_confident)
     result = TableResult(
         target=target,
         classes=classes,
@@ -188,10 +192,8 @@ def label_table(
         features=steps,
     )
     result.frame, result.unlabelled = table, unlabelled
-    # A value that stands for "no label" gives way to nothing where the row is left empty.
-    column = table[target].set(pl.Series(given < 0), None)
-    filled = fill(column, classes, result.answers)
-    return with_columns(frame, [filled, *sureness(target, given >= 0, result.answers, probabilities)]), result
+    columns = labelled_columns(table[target], classes, given >= 0, result.answers, probabilities)
+    return with_columns(frame, columns), result
 
 
 def predict_table(
@@ -204,28 +206,14 @@ def predict_table(
     Returns the frame with the same columns as label_table adds, and the facts: rows, labels, values never seen.
     """
     table = as_polars(frame)
-    target, n = saved.target, table.height
-    check_names_free(table, target)
+    check_names_free(table, saved.target)
     X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
     probabilities, is_reached = saved.model.answer_new_rows(X)
-    answers = probabilities.argmax(axis=1)
-    if only_confident is not None:
-        answers[probabilities.max(axis=1) < only_confident] = -1
+    answers = decided(probabilities, only_confident)
     column = target_of_new_rows(table, saved)
-    known = has_label(column, saved.unlabelled)
-    is_given, column = known.to_numpy(), column.set(~known, None)
-    filled = fill(column, saved.classes, np.where(is_given, -1, answers))
-    counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
-    facts = {
-        "rows": n,
-        "target": target,
-        "labels_given": int(is_given.sum()),
-        "labels_predicted": dict(zip(map(str, saved.classes), counts.tolist(), strict=True)),
-        "rows_left_empty": int((~is_given & (answers < 0)).sum()),
-        "rows_not_reached": int((~is_reached & ~is_given).sum()),
-        "values_never_seen": unseen,
-    }
-    return with_columns(frame, [filled, *sureness(target, is_given, answers, probabilities)]), facts
+    is_given = has_label(column, saved.unlabelled).to_numpy()
+    columns = labelled_columns(column, saved.classes, is_given, answers, probabilities)
+    return with_columns(frame, columns), prediction_facts(saved, is_given, answers, is_reached, unseen)
 
 
 def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
@@ -238,25 +226,6 @@ def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
         advice = nearest_name(str(strange[0]), list(place), "classes")
         raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
     return {place[str(label)]: share for label, share in shares.items()}
-
-
-def target_of_new_rows(table: pl.DataFrame, saved: SavedModel) -> pl.Series:
-    """The column that the labels go into: the table's own if it holds some, and can hold the model's classes."""
-    labels = pl.Series(saved.classes)
-    if saved.target not in table.columns:
-        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
-    column = table[saved.target]
-    check_type(column)
-    if not has_label(column, saved.unlabelled).any() and column.dtype != pl.String:
-        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
-    try:
-        labels.cast(column.dtype)
-    except pl.exceptions.PolarsError as error:
-        raise LabelError(
-            f"Column {saved.target!r} holds {column.dtype} values ({column.drop_nulls()[0]}), the classes of the model "
-            f"are others ({saved.classes[0]}); rename or drop the column."
-        ) from error
-    return column
 
 
 def graph_facts(model: GraphClassifier) -> dict[str, Any]:
@@ -303,17 +272,6 @@ def _as_list(names: Any) -> list[str]:
     return [str(name) for name in (names if isinstance(names, (list, tuple, set)) else [names])]
 
 
-def check_target(table: pl.DataFrame, target: str) -> None:
-    if target not in table.columns:
-        raise TableError(f"The table has no column {target!r}; {nearest_name(target, table.columns)}")
-
-
-def check_names_free(table: pl.DataFrame, target: str) -> None:
-    taken = [f"{target}_{suffix}" for suffix in ADDED if f"{target}_{suffix}" in table.columns]
-    if taken:
-        raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
-
-
 def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
     """Embeddings beside the table, as one more column."""
     column = as_vectors(np.asarray(vectors), "The array of vectors")
@@ -324,25 +282,6 @@ def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
     if VECTORS in table.columns:
         raise TableError(f"The table has a column {VECTORS!r} already; rename it, or leave out the vectors beside it.")
     return table.with_columns(column.alias(VECTORS))
-
-
-def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
-    """The column with the classes of the answers in it; -1 leaves a cell as it is, without a label."""
-    labels = pl.Series(classes).cast(column.dtype)
-    places = pl.Series(np.maximum(answers, 0), dtype=pl.UInt32)
-    frame = pl.DataFrame({"old": column, "new": labels.gather(places), "answered": answers >= 0})
-    return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
-
-
-def sureness(target: str, is_given: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
-    """Where each label is from, and how sure it is: two columns of shares, 1 where it was given."""
-    top = np.partition(probabilities, -2, axis=1)[:, -2:]
-    source = np.array([None, "given", "predicted"], dtype=object)[np.where(is_given, 1, np.where(answers < 0, 0, 2))]
-    return [
-        pl.Series(f"{target}_source", source.tolist(), dtype=pl.String),
-        pl.Series(f"{target}_confidence", np.where(is_given, 1.0, top[:, 1]).round(4)),
-        pl.Series(f"{target}_margin", np.where(is_given, 1.0, top[:, 1] - top[:, 0]).round(4)),
-    ]
 
 
 def with_columns(frame: Any, columns: list[pl.Series]) -> Any:

@@ -40,8 +40,36 @@ class HeldOut:
 
 
 @dataclass
+class Tally:
+    """How many rows there are of each kind."""
+
+    rows: int
+    given: Ints  # (c,) labels given in each class
+    filled: Ints  # (c,) labels filled in
+    empty: int  # rows left without a label
+    lost: int  # rows without a label to which none leads
+
+    @classmethod
+    def of(cls, c: int, given: Ints, answers: Ints, is_reached: NDArray[np.bool_]) -> "Tally":
+        """Of rows whose given label and answer are places among c classes, or -1."""
+        is_given = given >= 0
+        filled = np.bincount(answers[~is_given & (answers >= 0)], minlength=c)
+        empty, lost = int((answers < 0).sum()), int((~is_reached & ~is_given).sum())
+        return cls(len(given), np.bincount(given[is_given], minlength=c), filled, empty, lost)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.rows + other.rows,
+            self.given + other.given,
+            self.filled + other.filled,
+            self.empty + other.empty,
+            self.lost + other.lost,
+        )
+
+
+@dataclass
 class Outcome:
-    """Answers for the rows of one table."""
+    """Answers for the rows of one table, or for a sample of them and a tally of all."""
 
     target: str
     classes: list[Any]
@@ -60,10 +88,22 @@ class Outcome:
     estimate: tuple[float, float, float] | None = None  # of the accuracy, where the model gives one itself
     model: Any = None
     features: Any = None
+    numbers: Ints | None = None  # (n,) of a sample: the numbers of its rows in the whole table, ascending
+    whole: Tally | None = None  # of a sample: the tally of the whole table
+    stream: dict[str, Any] = field(default_factory=dict)  # of a table read in blocks: speed, and what did not fit
+
+    @cached_property
+    def tally(self) -> Tally:
+        """Of all rows of the table."""
+        return self.whole or Tally.of(len(self.classes), self.given, self.answers, self.is_reached)
 
     @property
     def n_rows(self) -> int:
-        return len(self.given)
+        return self.tally.rows
+
+    def number(self, row: int) -> int:
+        """The number of a row in the whole table, as people count."""
+        return int(row if self.numbers is None else self.numbers[row]) + 1
 
     @cached_property
     def is_given(self) -> NDArray[np.bool_]:
@@ -86,21 +126,14 @@ class Outcome:
         return self.answers < 0
 
     @property
-    def is_lost(self) -> NDArray[np.bool_]:
-        """(n,) rows without a label to which none leads."""
-        return ~self.is_reached & ~self.is_given
-
-    @property
     def seed(self) -> int | None:
         """What seeded the features, or else the model."""
         return getattr(self.features, "seed", getattr(self.model, "random_state", None))
 
-    @cached_property
+    @property
     def counts(self) -> tuple[Ints, Ints]:
         """(c,) labels given in each class, and (c,) labels filled in."""
-        c = len(self.classes)
-        predicted = self.answers[~self.is_given & ~self.is_empty]
-        return np.bincount(self.given[self.is_given], minlength=c), np.bincount(predicted, minlength=c)
+        return self.tally.given, self.tally.filled
 
     def largest_classes(self, most: int) -> Ints:
         """Places of the classes if there are no more than that; otherwise of so many with most rows, largest first."""
@@ -164,8 +197,8 @@ class Outcome:
             "target": self.target,
             "labels_given": dict(zip(map(str, self.classes), given.tolist(), strict=True)),
             "labels_predicted": dict(zip(map(str, self.classes), filled.tolist(), strict=True)),
-            "rows_left_empty": int(self.is_empty.sum()),
-            "rows_not_reached": int(self.is_lost.sum()),
+            "rows_left_empty": self.tally.empty,
+            "rows_not_reached": self.tally.lost,
             "estimated_accuracy": accuracy
             and {
                 "share": accuracy[0],
@@ -188,4 +221,5 @@ class Outcome:
             },
             "seconds": self.seconds,
             "warnings": self.warnings,
+            **({"stream": self.stream} if self.stream else {}),
         }

@@ -107,10 +107,20 @@ def _section(section: Section) -> Markup:
 
 def _summary(outcome: Outcome) -> Iterator[Markup]:
     yield element("p", *_sentences(outcome), class_="lead")
+    if outcome.numbers is not None:
+        yield element("p", element("b", "Made from a sample. "), _sample_note(outcome))
     yield element("dl", *(_figure(*figure) for figure in key_figures(outcome)), class_="figures")
     if outcome.warnings:
         said = [element("li", one_line(warning)) for warning in outcome.warnings]
         yield element("div", element("h2", "Warnings"), element("ul", *said), class_="warnings")
+
+
+def _sample_note(outcome: Outcome) -> str:
+    return (
+        f"The table was read in blocks, and {count(len(outcome.given))} of its {counted(outcome.n_rows, 'row')} were "
+        "kept for this page: confidences, the map and the least sure rows are those of the sample. Rows and labels are "
+        "counted in the whole table."
+    )
 
 
 def _sentences(outcome: Outcome) -> Iterator[Any]:
@@ -145,10 +155,10 @@ def key_figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
         count(filled),
         f"median confidence {percent(float(np.median(sure)))}" if filled else "none",
     )
-    if outcome.is_empty.any():
-        yield "left empty", count(int(outcome.is_empty.sum())), "rows without a label"
-    if outcome.is_lost.any():
-        yield "out of reach", count(int(outcome.is_lost.sum())), "rows to which no label leads"
+    if outcome.tally.empty:
+        yield "left empty", count(outcome.tally.empty), "rows without a label"
+    if outcome.tally.lost:
+        yield "out of reach", count(outcome.tally.lost), "rows to which no label leads"
 
 
 def _figure(title: str, figure: str, remark: str) -> Markup:
@@ -251,7 +261,7 @@ def map_marks(outcome: Outcome, rows: Any, shown: Any) -> list[Mark]:
         else:
             said = f"{name(outcome.classes[answer])}, {percent(outcome.confidence[row])}"
         colour = colours.get(answer, -1) if answer >= 0 else -2
-        marks.append(Mark(x, y, colour, bool(outcome.is_given[row]), f"Row {row + 1:,}: {said}"))
+        marks.append(Mark(x, y, colour, bool(outcome.is_given[row]), f"Row {outcome.number(row):,}: {said}"))
     return marks
 
 

@@ -218,7 +218,7 @@ def unsure_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
     second = np.argsort(-outcome.probabilities[rows], axis=1, kind="stable")[:, :2]
     lines = [
         (
-            count(row + 1),
+            count(outcome.number(row)),
             named(outcome.classes[best]),
             number(percent(outcome.probabilities[row, best])),
             joined(named(outcome.classes[next_]), f" {percent(outcome.probabilities[row, next_])}"),
@@ -235,7 +235,7 @@ def contradiction_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
     columns = telling_columns(outcome, frame)
     lines = [
         (
-            count(one["row"] + 1),
+            count(outcome.number(one["row"])),
             named(one["given"]),
             named(one["others_say"]),
             number(percent(one["confidence"])),

@@ -10,6 +10,7 @@ from greenlabel.tables.outcome import Outcome
 from greenlabel.tables.words import (
     SPACE,
     aligned,
+    amount,
     count,
     counted,
     duration,
@@ -63,10 +64,10 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "accuracy", f"about {share} ({interval}), by hiding {labels} in turn"
     else:
         yield "accuracy", "cannot be estimated: that needs two labels of a class that lead to each other"
-    if outcome.is_empty.any():
-        yield "empty", f"{counted(int(outcome.is_empty.sum()), 'row')} left without a label"
-    if outcome.is_lost.any():
-        yield "unreached", f"{counted(int(outcome.is_lost.sum()), 'row')} to which no label leads"
+    if outcome.tally.empty:
+        yield "empty", f"{counted(outcome.tally.empty, 'row')} left without a label"
+    if outcome.tally.lost:
+        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads"
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
     if outcome.experts:
@@ -78,10 +79,24 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     stages = ", ".join(f"{name(stage)} {duration(seconds)}" for stage, seconds in outcome.seconds.items())
     if stages:
         yield "time", f"{duration(sum(outcome.seconds.values()))} ({stages})"
+    if outcome.stream:
+        yield from _stream_facts(outcome.stream)
     for warning in outcome.warnings[:WARNINGS]:
         yield "warning", shorten(one_line(warning), 300)
     if len(outcome.warnings) > WARNINGS:
         yield "", f"and {counted(len(outcome.warnings) - WARNINGS, 'more warning')}"
+
+
+def _stream_facts(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "speed", speed_text(stream)
+    sample, blocks = counted(stream["sample_rows"], "row"), counted(stream["blocks"], "block")
+    yield "streamed", f"in {blocks}; columns became features by a sample of {sample}"
+    for column, values in stream["values_never_seen"].items():
+        yield "strange", f"column {name(column, 32)}: {counted(values, 'value')} unlike the sample, taken as missing"
+
+
+def speed_text(stream: dict[str, Any]) -> str:
+    return f"{count(stream['rows_per_second'])} rows/s, {amount(stream['bytes_per_second'])}/s"
 
 
 def _feature_facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
@@ -127,6 +142,8 @@ def prediction_text(facts: dict[str, Any]) -> str:
         lines += ["", f"{counted(facts['rows_not_reached'], 'row')} to which no label leads"]
     for column, values in facts["values_never_seen"].items():
         lines += ["", f"column {name(column, 32)}: {counted(values, 'value')} that the model has never seen"]
+    if "stream" in facts:
+        lines += ["", f"{speed_text(facts['stream'])}, in {counted(facts['stream']['blocks'], 'block')}"]
     for warning in facts.get("warnings", []):
         lines += ["", fill(f"warning: {one_line(warning)}", WIDTH)]
     return "\n".join(lines).replace(SPACE, " ")

@@ -1,5 +1,9 @@
-"""The column to fill: which rows carry a label, which classes there are, and what looks wrong about them."""
+"""The column to fill: which rows carry a label, which classes there are, and what looks wrong about them.
 
+A column may come in parts: what each part holds is found by itself (Found), and joined.
+"""
+
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -18,26 +22,60 @@ Ints = NDArray[np.integer]
 MANY_CLASSES = 1000  # more than so many are a column of names, or of measurements
 
 
+@dataclass(frozen=True)
+class Found:
+    """The labels of some rows: which there are, how often each, and where."""
+
+    labels: pl.Series  # each once, in the order in which they came
+    counts: Ints  # of each
+    codes: NDArray[np.int32]  # (n,) place of the label of each row among them, -1 where there is none
+
+
 def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], Ints]:
     """The classes in their order, and for each row the place of its label among them, -1 where there is none."""
-    name = column.name
+    classes, codes = join_labels([find_labels(column, unlabelled)])
+    return classes, codes.astype(np.int64)
+
+
+def find_labels(column: pl.Series, unlabelled: list[str]) -> Found:
+    """The labels of a column, or of a part of it."""
     check_type(column)
     known = has_label(column, unlabelled)
-    given = column.filter(known)
-    if given.is_empty():
-        raise LabelError(f"Column {name!r} holds no label in {len(column):,} rows; label rows of two classes at least.")
-    check_kind(given)
-    classes = sorted(map(_plain, given.unique().to_list()), key=_rank)
+    found = pl.DataFrame({"label": column.filter(known)}).group_by("label", maintain_order=True).len("rows")
+    place = found.select("label").with_row_index("code")
+    codes = pl.DataFrame({"label": column}).join(place, on="label", how="left", maintain_order="left")["code"]
+    at = np.where(known.to_numpy(), codes.cast(pl.Int32).fill_null(-1).to_numpy(), -1).astype(np.int32)
+    return Found(found["label"].alias(column.name), found["rows"].to_numpy().astype(np.int64), at)
+
+
+def join_labels(parts: list[Found]) -> tuple[list[Any], Ints]:
+    """The classes and codes of a whole column from those of its parts."""
+    labels = pl.DataFrame(
+        {"label": pl.concat([part.labels for part in parts]), "rows": np.concatenate([part.counts for part in parts])}
+    )
+    labels = labels.group_by("label", maintain_order=True).agg(pl.col("rows").sum())
+    n = sum(len(part.codes) for part in parts)
+    classes = checked_classes(labels["label"].alias(parts[0].labels.name), labels["rows"], n)
+    place = {label: code for code, label in enumerate(classes)}
+    codes = [np.array([*(place[_plain(label)] for label in part.labels.to_list()), -1], np.int32) for part in parts]
+    return classes, np.concatenate([code[part.codes] for code, part in zip(codes, parts, strict=True)])
+
+
+def checked_classes(labels: pl.Series, rows: pl.Series, n: int) -> list[Any]:
+    """The classes in their order, from the labels that n rows hold and the number of rows of each."""
+    name, given = labels.name, int(rows.sum())
+    if not given:
+        raise LabelError(f"Column {name!r} holds no label in {n:,} rows; label rows of two classes at least.")
+    check_kind(labels, rows)
+    classes = sorted(map(_plain, labels.to_list()), key=_rank)
     if len(classes) == 1:
         raise LabelError(f"Column {name!r} holds a single class ({classes[0]}); label a row of another class too.")
-    if len(classes) > MANY_CLASSES and 2 * len(classes) > len(given):
+    if len(classes) > MANY_CLASSES and 2 * len(classes) > given:
         raise LabelError(
-            f"Column {name!r} holds {len(classes):,} classes in {len(given):,} labels, hardly one twice; "
+            f"Column {name!r} holds {len(classes):,} classes in {given:,} labels, hardly one twice; "
             "name the column of classes by --target."
         )
-    place = pl.DataFrame({"label": pl.Series(classes, dtype=given.dtype), "code": np.arange(len(classes))})
-    codes = pl.DataFrame({"label": column}).join(place, on="label", how="left", maintain_order="left")["code"]
-    return classes, np.where(known.to_numpy(), codes.fill_null(-1).to_numpy(), -1).astype(np.int64)
+    return classes
 
 
 def check_type(column: pl.Series) -> None:
@@ -78,20 +116,20 @@ def _number(value: str) -> float:
         return np.inf
 
 
-def check_kind(given: pl.Series) -> None:
+def check_kind(labels: pl.Series, rows: pl.Series) -> None:
     """Classes are text, whole numbers, or true and false."""
-    name = given.name
-    bare = given if given.dtype.is_numeric() else given.cast(pl.String).str.strip_chars()
+    name = labels.name
+    bare = labels if labels.dtype.is_numeric() else labels.cast(pl.String).str.strip_chars()
     numbers = bare.cast(pl.Float64, strict=False)
-    if 0 < numbers.null_count() < len(given):
-        number, word = given.filter(numbers.is_not_null())[0], given.filter(numbers.is_null())[0]
-        rare = number if 2 * numbers.null_count() > len(given) else word
+    if 0 < numbers.null_count() < len(labels):
+        number, word = labels.filter(numbers.is_not_null())[0], labels.filter(numbers.is_null())[0]
+        rare = number if 2 * int(rows.filter(numbers.is_null()).sum()) > int(rows.sum()) else word
         raise LabelError(
             f"Column {name!r} mixes numbers and text ({number} and {word}); make all labels of one kind, "
             f"or say that one means no label (--unlabelled {rare})."
         )
     if numbers.null_count() == 0 and (numbers != numbers.floor()).any():
-        example = given.filter(numbers != numbers.floor())[0]
+        example = labels.filter(numbers != numbers.floor())[0]
         raise LabelError(f"Column {name!r} holds {example}, a measurement and no class; round or bin it first.")
 
 

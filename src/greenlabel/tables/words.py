@@ -53,6 +53,15 @@ def duration(seconds: float) -> str:
     return f"{minutes:,}{SPACE}min {rest}{SPACE}s"
 
 
+def amount(n_bytes: float) -> str:
+    """12345678 -> 12.3 MB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 999.5 or unit == "GB":
+            break
+        n_bytes /= 1000
+    return f"{count(n_bytes) if unit == 'bytes' or n_bytes >= 99.95 else f'{n_bytes:.1f}'}{SPACE}{unit}"
+
+
 def one_line(value: Any) -> str:
     """A value as printable text on one line; gaps and empty text are a dash."""
     text = UNPRINTABLE.sub(" ", "" if value is None else str(value))

@@ -1,0 +1,228 @@
+"""CSV: the rules by which text becomes a frame, at once or in blocks of rows.
+
+    read_csv(name, raw)      a frame of all the text
+    CsvBlocks(path)          blocks are stretches of a file, cut at line ends outside quotes
+
+Every column is text, so that what greenlabel does not understand goes out as it came in: 007 stays 007. A row with too
+few or too many fields is an error that names its line; so is text that is not UTF-8.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from greenlabel.blocks import Blocks, Reader
+from greenlabel.errors import TableError
+from greenlabel.extras import requires
+from greenlabel.files import FileMark
+
+with requires("tables"):
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.csv
+
+BYTE_ORDER = b"\xef\xbb\xbf"  # the mark that some programs put before UTF-8
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+LONGEST_ROW = 2**26  # bytes of one row
+BLOCK_BYTES = 2**25  # of a block
+TEXT_GROWS = 8  # bytes of memory for each byte of text, to label it at once
+UNCLOSED = "a quote is opened and never closed; the file is torn, or a field lacks its quotes."
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """What the head of a table says about all of it."""
+
+    name: str  # of the table, for the messages
+    separator: str
+    has_one_column: bool  # by its first line: an empty line then is an empty cell
+    names: tuple[str, ...] = ()  # of the columns, where they are known already
+
+    @classmethod
+    def of(cls, name: str, raw: bytes, separator: str | None) -> Self:
+        """From the beginning of the text."""
+        if raw.startswith(UTF_16):
+            raise TableError(f"{name} is UTF-16 text; save the table as UTF-8.")
+        head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
+        if not head.strip():
+            raise TableError(f"{name} has no header; give a row of column names first.")
+        separator = separator or max(",;\t|", key=lambda mark: head.count(mark.encode()))
+        return cls(name, separator, separator.encode() not in head)
+
+    def parse(self, raw: bytes, before: int = 0, only: tuple[str, ...] | None = None) -> Any:
+        """The fields of all rows as text. ``before`` rows come before these; ``only`` names some of the columns."""
+        names = self.names or tuple(f"f{i}" for i in range(self._most_columns(raw)))
+        columns = only if self.names else None
+        try:
+            return pa.csv.read_csv(
+                pa.BufferReader(raw),
+                read_options=pa.csv.ReadOptions(
+                    column_names=list(self.names) or None,
+                    autogenerate_column_names=not self.names,
+                    use_threads=False,
+                    block_size=LONGEST_ROW,
+                ),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self.separator, newlines_in_values=True, ignore_empty_lines=not self.has_one_column
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, include_columns=columns
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise TableError(f"{self.name}: {_trouble(str(error), before)}") from error
+
+    def _most_columns(self, raw: bytes) -> int:
+        """Columns that there may be: a quoted header may have line ends."""
+        head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
+        return raw.count(self.separator.encode(), 0, max(2**16, len(head))) + 1
+
+
+def read_csv(name: str, raw: bytes, separator: str | None = None) -> pl.DataFrame:
+    """Text with a header as a frame of text."""
+    table = CsvLayout.of(name, raw, separator).parse(raw)
+    if raw.count(b'"') % 2:
+        raise TableError(f"{name}: {UNCLOSED}")
+    return as_frame(table.slice(1).rename_columns(header_names(table)))
+
+
+def header_names(table: Any) -> list[str]:
+    """Names of the columns, which stand in the first row."""
+    names = [str(column[0].as_py()).strip() for column in table.columns]
+    check_names(names)
+    return names
+
+
+def check_names(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"The table has more than one column named {twice[0]!r}; rename them apart.")
+
+
+def as_frame(table: Any) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col(pl.String).replace("", None))
+
+
+def _trouble(message: str, before: int) -> str:
+    """pyarrow's message as one of ours."""
+    wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+    if wrong:
+        row, expected, got = map(int, wrong.groups())
+        return (
+            f"line {row + before} has {got} fields, the header has {expected}; "
+            "the file is torn, or a field lacks its quotes."
+        )
+    if "UTF8" in message or "utf-8" in message.lower():
+        found = re.search(r"Row #(\d+)", message)
+        place = f"line {int(found[1]) + before}" if found else "it"
+        return f"{place} is not UTF-8 text; save the table as UTF-8."
+    return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
+
+
+# In blocks
+
+
+class CsvBlocks(Blocks):
+    """Stretches of a CSV file as frames of text. The file is read once to find where they end and count their rows."""
+
+    def __init__(self, path: Path, separator: str | None = None, block_bytes: int | None = None):
+        self._mark = FileMark.of(path)
+        self._layout, start = read_header(self._mark, separator)
+        self._only: tuple[str, ...] | None = None
+        self._stretches: list[range] = []
+        sizes: list[int] = []
+        first = self._layout.names[:1]
+        for stretch, raw in stretches_of(self._mark, start, block_bytes or BLOCK_BYTES):
+            rows = self._layout.parse(raw, 1 + sum(sizes), first).num_rows
+            if rows:
+                self._stretches.append(stretch)
+                sizes.append(rows)
+        self._mark.check()
+        super().__init__(sizes)
+        self.names = list(self._layout.names)
+        self.schema = dict.fromkeys(self.names, pl.String())
+        self.files = [path]
+        self.n_bytes = self._mark.size
+        self.memory_bytes = TEXT_GROWS * self.n_bytes
+
+    def only(self, names: list[str]) -> "CsvBlocks":
+        """The same rows, of which these columns alone are read."""
+        some = CsvBlocks.__new__(CsvBlocks)
+        some.__dict__ = {**self.__dict__, "names": names, "_only": tuple(names)}
+        return some
+
+    def reader(self, i: int) -> Reader:
+        return partial(read_stretch, self._mark, self._stretches[i], self._layout, 1 + self.rows(i).start, self._only)
+
+    def finish(self) -> None:
+        self._mark.check()
+
+
+def read_header(mark: FileMark, separator: str | None) -> tuple[CsvLayout, int]:
+    """The layout of a file, and the byte at which its first row of data begins."""
+    with mark.path.open("rb") as file:
+        raw = file.read(2**20)
+        layout = CsvLayout.of(str(mark.path), raw, separator)
+        while (stop := first_end(raw)) is None and (more := file.read(2**20)):
+            raw += more
+            if len(raw) > LONGEST_ROW:
+                raise TableError(f"{mark.path}: {UNCLOSED}")
+    head = raw[: stop or len(raw)]
+    names = header_names(layout.parse(head))
+    return replace(layout, names=tuple(names)), len(head)
+
+
+def first_end(raw: bytes) -> int | None:
+    """The place behind the first line end outside quotes; None where there is none."""
+    start, quotes = 0, 0
+    while stop := raw.find(b"\n", start) + 1:
+        quotes += raw.count(b'"', start, stop)
+        if quotes % 2 == 0:
+            return stop
+        start = stop
+    return None
+
+
+def last_end(raw: bytes) -> int | None:
+    """The place behind the last line end outside quotes."""
+    stop, quotes = len(raw), raw.count(b'"')
+    while (end := raw.rfind(b"\n", 0, stop)) >= 0:
+        quotes -= raw.count(b'"', end, stop)
+        if quotes % 2 == 0:
+            return end + 1
+        stop = end
+    return None
+
+
+def stretches_of(mark: FileMark, start: int, size: int) -> Iterator[tuple[range, bytes]]:
+    """Stretches of about so many bytes that hold whole rows, and what is in them."""
+    rest = b""
+    with mark.path.open("rb") as file:
+        file.seek(start)
+        while more := file.read(size):
+            rest += more
+            stop = last_end(rest)
+            if stop is None and len(rest) > LONGEST_ROW:
+                raise TableError(f"{mark.path}: {UNCLOSED}")
+            if stop:
+                yield range(start, start + stop), rest[:stop]
+                start, rest = start + stop, rest[stop:]
+    if rest.count(b'"') % 2:
+        raise TableError(f"{mark.path}: {UNCLOSED}")
+    if rest:
+        yield range(start, start + len(rest)), rest
+
+
+def read_stretch(
+    mark: FileMark, stretch: range, layout: CsvLayout, before: int, only: tuple[str, ...] | None
+) -> pl.DataFrame:
+    mark.check()
+    with mark.path.open("rb") as file:
+        file.seek(stretch.start)
+        raw = file.read(len(stretch))
+    if len(raw) < len(stretch):
+        raise TableError(f"{mark.path} ends before its end; it was cut off while it was read.")
+    return as_frame(layout.parse(raw, before, only))

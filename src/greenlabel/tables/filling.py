@@ -1,0 +1,120 @@
+"""Answers into the table: the filled column, and where each label is from and how sure it is.
+
+n rows, c classes      answers (n,) place of the class of each row, -1 for none      probabilities (n, c)
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.checks import check_real
+from greenlabel.errors import LabelError, ParameterError, TableError
+from greenlabel.extras import requires
+from greenlabel.tables.files import nearest_name
+from greenlabel.tables.saved import SavedModel
+from greenlabel.tables.targets import check_type, has_label
+
+with requires("tables"):
+    import polars as pl
+
+ADDED = ("source", "confidence", "margin")
+
+
+def check_target(table: pl.DataFrame, target: str) -> None:
+    if target not in table.columns:
+        raise TableError(f"The table has no column {target!r}; {nearest_name(target, table.columns)}")
+
+
+def check_names_free(table: pl.DataFrame, target: str) -> None:
+    taken = [f"{target}_{suffix}" for suffix in ADDED if f"{target}_{suffix}" in table.columns]
+    if taken:
+        raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
+
+
+def check_not_full(target: str, given: NDArray[np.integer]) -> None:
+    if (given >= 0).all():
+        raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.")
+
+
+def check_confident(only_confident: float | None) -> None:
+    if only_confident is not None and check_real("only_confident", only_confident, 0) > 1:
+        raise ParameterError(f"only_confident={only_confident} is above 1, which no confidence is; give a share.")
+
+
+def decided(probabilities: Any, only_confident: float | None) -> Any:
+    """(n,) the place of the most likely class; -1 where it is not likely enough."""
+    answers = probabilities.argmax(axis=1)
+    if only_confident is not None:
+        answers[probabilities.max(axis=1) < only_confident] = -1
+    return answers
+
+
+def labelled_columns(
+    column: pl.Series, classes: list[Any], is_given: Any, answers: Any, probabilities: Any
+) -> list[pl.Series]:
+    """The filled column, and where each label is from and how sure it is."""
+    # A value that stands for "no label" gives way to nothing where the row is left empty.
+    column = column.set(pl.Series(~is_given), None)
+    filled = fill(column, classes, np.where(is_given, -1, answers))
+    return [filled, *sureness(column.name, is_given, answers, probabilities)]
+
+
+def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
+    """The column with the classes of the answers in it; -1 leaves a cell as it is, without a label."""
+    labels = pl.Series(classes).cast(column.dtype)
+    places = pl.Series(np.maximum(answers, 0), dtype=pl.UInt32)
+    frame = pl.DataFrame({"old": column, "new": labels.gather(places), "answered": answers >= 0})
+    return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
+
+
+def sureness(target: str, is_given: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
+    """Where each label is from, and how sure it is: two columns of shares, 1 where it was given."""
+    top = np.partition(probabilities, -2, axis=1)[:, -2:]
+    source = np.array([None, "given", "predicted"], dtype=object)[np.where(is_given, 1, np.where(answers < 0, 0, 2))]
+    return [
+        pl.Series(f"{target}_source", source.tolist(), dtype=pl.String),
+        pl.Series(f"{target}_confidence", np.where(is_given, 1.0, top[:, 1]).round(4)),
+        pl.Series(f"{target}_margin", np.where(is_given, 1.0, top[:, 1] - top[:, 0]).round(4)),
+    ]
+
+
+def target_of_new_rows(table: pl.DataFrame, saved: SavedModel, holds_labels: bool | None = None) -> pl.Series:
+    """The column that the labels go into: the table's own if it holds some, and can hold the model's classes.
+
+    ``holds_labels`` says whether the whole table does, where this one is a part of it.
+    """
+    labels = pl.Series(saved.classes)
+    if saved.target not in table.columns:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    column = table[saved.target]
+    check_type(column)
+    if holds_labels is None:
+        holds_labels = bool(has_label(column, saved.unlabelled).any())
+    if not holds_labels and column.dtype != pl.String:
+        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+    try:
+        labels.cast(column.dtype)
+    except pl.exceptions.PolarsError as error:
+        example = "".join(f" ({value})" for value in column.drop_nulls().head(1))
+        raise LabelError(
+            f"Column {saved.target!r} holds {column.dtype} values{example}, the classes of the model "
+            f"are others ({saved.classes[0]}); rename or drop the column."
+        ) from error
+    return column
+
+
+def prediction_facts(
+    saved: SavedModel, is_given: Any, answers: Any, is_reached: Any, unseen: dict[str, int]
+) -> dict[str, Any]:
+    """What new rows were given."""
+    counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
+    return {
+        "rows": len(answers),
+        "target": saved.target,
+        "labels_given": int(is_given.sum()),
+        "labels_predicted": dict(zip(map(str, saved.classes), counts.tolist(), strict=True)),
+        "rows_left_empty": int((~is_given & (answers < 0)).sum()),
+        "rows_not_reached": int((~is_reached & ~is_given).sum()),
+        "values_never_seen": unseen,
+    }

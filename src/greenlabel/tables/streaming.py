@@ -1,0 +1,356 @@
+"""A table that does not fit in memory: labelled in blocks of its rows, here or on a cluster.
+
+    target column -> classes and codes of all rows            one pass, this column alone
+    sample -> the steps from columns to features              one pass
+    blocks -> features -> AnchoredGreenClassifier             nearest anchors of each row, and one sum
+    blocks -> answers -> the output, block by block
+
+What is held of all rows is the code of their label, and their nearest anchors where those fit. The sample is drawn
+from the seed; it holds every labelled row, up to LABELLED_ROWS of them. What fits no type of the sample is a gap, and
+counted. On a cluster the workers read the input and send back sums and answers; rows are written here.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from greenlabel.anchored import AnchoredGreenClassifier
+from greenlabel.blocks import Blocks, Reader, same
+from greenlabel.errors import ParameterError
+from greenlabel.extras import requires
+from greenlabel.projection import sample_rows
+from greenlabel.tables.columns import TableFeatures, choose_columns, matching
+from greenlabel.tables.filling import (
+    check_confident,
+    check_names_free,
+    check_not_full,
+    check_target,
+    decided,
+    labelled_columns,
+    prediction_facts,
+    target_of_new_rows,
+)
+from greenlabel.tables.labelling import HELD_OUT_ROWS, Stages, TableResult, graph_facts
+from greenlabel.tables.outcome import HeldOut, Tally
+from greenlabel.tables.parts import Write
+from greenlabel.tables.saved import SavedModel
+from greenlabel.tables.targets import Found, doubts, find_labels, has_label, join_labels
+
+with requires("tables"):
+    import polars as pl
+
+Ints = NDArray[np.integer]
+
+SAMPLE_ROWS, LABELLED_ROWS = 50_000, 10_000  # from which features are learned; the latter of those with a label
+LEAST_SAMPLE = 10_000  # rows, however little memory there is
+SAMPLE_SHARE = 1 / 8  # of the memory that may be used
+PAGE_ROWS = 5_000  # kept for the report
+
+
+def check_options(**unknown: Any) -> None:
+    """Refuse what a table in blocks cannot have; the names are those of the command line."""
+    for option, value in unknown.items():
+        if value is not None:
+            raise ParameterError(
+                f"--{option} {value} is not for a table that is read in blocks; leave it out, or give one file that "
+                "fits in memory (--memory-limit), without --scheduler."
+            )
+
+
+# Steps over blocks of frames
+
+
+@dataclass(frozen=True)
+class FindLabels:
+    target: str
+    unlabelled: list[str]
+
+    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> Found:
+        return find_labels(frame[self.target], self.unlabelled)
+
+
+@dataclass(frozen=True)
+class MakeFeatures:
+    features: TableFeatures
+
+    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> Any:
+        return self.features.transform(frame, rows, strict=False)[0]
+
+
+@dataclass(frozen=True)
+class HoldLabels:
+    """Whether any row has a label."""
+
+    target: str
+    unlabelled: list[str]
+
+    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> bool:
+        return bool(has_label(frame[self.target], self.unlabelled).any())
+
+
+@dataclass(frozen=True)
+class AnswerNewRows:
+    """Probabilities, whether a label reaches the row, and values that were never seen."""
+
+    features: TableFeatures
+    model: Any
+
+    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Any, Any, dict[str, int]]:
+        X, unseen = self.features.transform(frame, rows, strict=False)
+        return *self.model.answer_new_rows(X), unseen
+
+
+class Watched(Blocks):
+    """Blocks of a source that tell when they are read."""
+
+    def __init__(self, source: Blocks, tick: Callable[[], None]):
+        super().__init__(np.diff(source.starts).tolist())
+        self._source, self._tick = source, tick
+
+    def reader(self, i: int) -> Reader:
+        return partial(self._read, self._source.reader(i))
+
+    def _read(self, reader: Reader) -> Any:
+        block = reader()
+        self._tick()
+        return block
+
+    def finish(self) -> None:
+        self._source.finish()
+
+
+@dataclass
+class Run:
+    """One pass after the other over a table: where, and who is told."""
+
+    table: Any  # blocks of frames, as open_table gives them
+    on_cluster: bool = False
+    announce: Callable[[str], Any] | None = None
+    tick: Callable[[], None] = lambda: None
+    stages: Stages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stages = Stages(self.announce)
+
+    def columns(self, names: list[str]) -> Blocks:
+        """Blocks of some columns, read by the workers where there are some."""
+        source = self.table.only(names)
+        if not self.on_cluster:
+            return Watched(source, self.tick)
+        from greenlabel.dask_blocks import distribute
+
+        return distribute(source)
+
+    def beside(self, answers: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
+        """All columns of each block, read here, beside its answers."""
+        whole = zip(Watched(self.table, self.tick).map(same), answers, strict=True)
+        for i, (frame, answer) in enumerate(whole):
+            yield self.table.rows(i), frame, answer
+
+    def facts(self, **more: Any) -> dict[str, Any]:
+        """Speed over all stages so far."""
+        seconds = max(sum(self.stages.seconds.values()), 1e-9)
+        speed = {"rows_per_second": self.table.n / seconds, "bytes_per_second": self.table.n_bytes / seconds}
+        return {"blocks": len(self.table), **speed, **more}
+
+
+# Labels
+
+
+def label_stream(
+    run: Run,
+    target: str,
+    write: Write,
+    *,
+    features: list[str] | None = None,
+    drop: list[str] | None = None,
+    id: list[str] | None = None,
+    unlabelled: list[str] | None = None,
+    scale: str = "auto",
+    only_confident: float | None = None,
+    random_state: int = 0,
+    memory_limit: int | None = None,
+) -> TableResult:
+    """What label_table does with method="anchored", for a table in blocks; ``write`` takes the filled blocks.
+
+    The result holds a sample of the rows, and counts of all.
+    """
+    check_confident(only_confident)
+    with run.stages("reading"):
+        classes, given = labels_of(run, target, unlabelled or [])
+    with run.stages("features"):
+        names = choose_columns(run.table.names, target, features, drop, id)
+        wanted = matching(run.table.names, features, "--features")
+        sample = sample_of(given, sample_size(run.table, memory_limit), random_state)
+        steps = learn_features(run, TableFeatures(scale, random_state), names, wanted, sample)
+    with run.stages("graph"), warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", UserWarning)
+        limit = "auto" if memory_limit is None else memory_limit
+        model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
+        X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
+        model.fit(X, given)
+    with run.stages("check"):
+        held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+    drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
+    filler = Filler(target, classes, given, steps, only_confident, ForPage(np.union1d(held_out.rows, drawn)))
+    with run.stages("writing"):
+        for rows, frame, answer in run.beside(model.answer_all_rows()):
+            write(filler.filled(rows, frame, *answer))
+    result = filler.page.result(
+        target=target,
+        classes=classes,
+        held_out=replace(held_out, rows=np.searchsorted(filler.page.numbers, held_out.rows)),
+        columns=steps.columns,
+        method=type(model).__name__,
+        graph=graph_facts(model),
+        seconds=run.stages.seconds,
+        warnings=[*doubts(classes), *(str(caution.message) for caution in cautions)],
+        model=model,
+        features=steps,
+        whole=filler.tally,
+        stream=run.facts(sample_rows=len(sample), values_never_seen=dict(filler.unseen)),
+    )
+    result.unlabelled = unlabelled or []
+    return result
+
+
+def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints]:
+    """The classes, and the codes of all rows."""
+    nothing = pl.DataFrame(schema=run.table.schema)
+    check_target(nothing, target)
+    check_names_free(nothing, target)
+    classes, given = join_labels(list(run.columns([target]).map(FindLabels(target, unlabelled))))
+    check_not_full(target, given)
+    return classes, given
+
+
+def learn_features(run: Run, steps: TableFeatures, names: list[str], wanted: set[str], sample: Ints) -> TableFeatures:
+    """The steps from columns to features, learned from some rows."""
+    pieces = [piece for _, piece in run.columns(names).take(sample)] if names else [pl.DataFrame()]
+    steps.fit_transform(pl.concat(pieces), names, wanted, sample.tolist())
+    return steps
+
+
+def sample_size(table: Any, memory_limit: int | None) -> int:
+    limit = psutil.virtual_memory().available if memory_limit is None else memory_limit
+    fitting = int(SAMPLE_SHARE * limit / max(1.0, table.memory_bytes / table.n))
+    return min(SAMPLE_ROWS, max(LEAST_SAMPLE, fitting))
+
+
+def sample_of(given: Ints, size: int, seed: int) -> Ints:
+    """Numbers of rows, ascending: drawn from all, and from those with a label."""
+    rng = np.random.default_rng(seed)
+    drawn, labelled = sample_rows(len(given), size, rng), np.flatnonzero(given >= 0)
+    return np.union1d(drawn, labelled[sample_rows(len(labelled), LABELLED_ROWS, rng)])
+
+
+@dataclass
+class ForPage:
+    """Some rows with their answers, picked as the blocks go by."""
+
+    numbers: Ints  # ascending
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    arrays: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def add(self, rows: range, frame: pl.DataFrame, *arrays: Any) -> None:
+        start, stop = np.searchsorted(self.numbers, [rows.start, rows.stop])
+        places = self.numbers[start:stop] - rows.start
+        self.frames.append(frame[places])
+        self.arrays.append(tuple(array[places] for array in arrays))
+
+    def result(self, features: TableFeatures, **facts: Any) -> TableResult:
+        """The outcome for these rows."""
+        frame = pl.concat(self.frames)
+        given, probabilities, answers, is_reached = map(np.concatenate, zip(*self.arrays, strict=True))
+        result = TableResult(
+            given=given,
+            probabilities=probabilities,
+            answers=answers,
+            is_reached=is_reached,
+            X=features.transform(frame, self.numbers.tolist(), strict=False)[0],
+            features=features,
+            numbers=self.numbers,
+            **facts,
+        )
+        result.frame = frame
+        return result
+
+
+@dataclass
+class Filler:
+    """Fills the blocks one after the other, and counts what went by."""
+
+    target: str
+    classes: list[Any]
+    given: Ints  # codes of all rows
+    steps: TableFeatures
+    only_confident: float | None
+    page: ForPage
+    tally: Tally | None = None
+    unseen: Counter[str] = field(default_factory=Counter)
+
+    def filled(self, rows: range, frame: pl.DataFrame, probabilities: Any, is_reached: Any) -> pl.DataFrame:
+        given = self.given[rows.start : rows.stop]
+        answers = np.where(given >= 0, given, decided(probabilities, self.only_confident))
+        tally = Tally.of(len(self.classes), given, answers, is_reached)
+        self.tally = tally if self.tally is None else self.tally + tally
+        self.unseen.update(self.steps.unseen(frame))
+        self.page.add(rows, frame, given, probabilities, answers, is_reached)
+        return frame.with_columns(
+            labelled_columns(frame[self.target], self.classes, given >= 0, answers, probabilities)
+        )
+
+
+# New rows
+
+
+def predict_stream(run: Run, saved: SavedModel, write: Write, only_confident: float | None = None) -> dict[str, Any]:
+    """What predict_table does, for a table in blocks."""
+    check_names_free(pl.DataFrame(schema=run.table.schema), saved.target)
+    saved.features.check_columns(run.table.names)
+    with run.stages("reading"):
+        holds_labels = hold_labels(run, saved)
+    with run.stages("writing"):
+        rows = run.columns([column.name for column in saved.features.used])
+        parts = [
+            write_predictions(saved, frame, answer, holds_labels, only_confident, write)
+            for _, frame, answer in run.beside(rows.map(AnswerNewRows(saved.features, saved.model)))
+        ]
+    return {**joined_facts(parts), "stream": run.facts()}
+
+
+def hold_labels(run: Run, saved: SavedModel) -> bool:
+    """Whether the column that the labels go into holds some."""
+    if saved.target not in run.table.names:
+        return False
+    return any(list(run.columns([saved.target]).map(HoldLabels(saved.target, saved.unlabelled))))
+
+
+def write_predictions(
+    saved: SavedModel, frame: pl.DataFrame, answer: Any, holds_labels: bool, only_confident: float | None, write: Write
+) -> dict[str, Any]:
+    probabilities, is_reached, unseen = answer
+    answers = decided(probabilities, only_confident)
+    column = target_of_new_rows(frame, saved, holds_labels)
+    is_given = has_label(column, saved.unlabelled).to_numpy()
+    write(frame.with_columns(labelled_columns(column, saved.classes, is_given, answers, probabilities)))
+    return prediction_facts(saved, is_given, answers, is_reached, unseen)
+
+
+def joined_facts(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The facts of all blocks: numbers are added up."""
+    whole = dict(parts[0])
+    for part in parts[1:]:
+        for name, value in part.items():
+            if isinstance(value, dict):
+                whole[name] = {key: whole[name].get(key, 0) + value.get(key, 0) for key in {**whole[name], **value}}
+            elif isinstance(value, int):
+                whole[name] += value
+    return whole

@@ -1,0 +1,79 @@
+"""CSV in blocks: the same frame as at once, wherever the blocks end."""
+
+import polars as pl
+import pytest
+
+from greenlabel.errors import DataError, TableError
+from greenlabel.tables import csv_text
+from greenlabel.tables.csv_text import CsvBlocks, first_end, last_end, read_csv
+
+TEXTS = {
+    "plain": "a,b\n1,x\n2,y\n3,z\n",
+    "no end": "a,b\n1,x\n2,y",
+    "quotes": 'a,b\n1,"x, y"\n2,"two\nlines"\n3,"say ""no"""\n4,"\n\n"\n5,z\n',
+    "quoted header": '"a\nb",c\n1,x\n2,y\n',
+    "Windows": 'a,b\r\n1,x\r\n2,"y\r\nz"\r\n\r\n3,z\r\n',
+    "blank lines": "a,b\n\n1,x\n\n\n2,y\n\n",
+    "one column": "a\n1\n\n3\n\n",
+    "semicolons": "a;b\n1;x,y\n;z\n007;\n",
+    "mark": "\ufeffa,b\n1,ä\n2,漢字\n",
+    "gaps": 'a,b\n,\n"",x\n3,\n',
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 21, 1000])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_blocks_hold_what_the_whole_holds(tmp_path, kind, size):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(TEXTS[kind].encode())
+    whole = read_csv("rows.csv", path.read_bytes())
+    blocks = CsvBlocks(path, block_bytes=size)
+    assert blocks.n == whole.height
+    frames = list(blocks.map(lambda rows, frame: frame))
+    assert pl.concat(frames).equals(whole)
+    assert [len(blocks.rows(i)) for i in range(len(blocks))] == [frame.height for frame in frames]
+    last = whole.columns[-1]
+    assert pl.concat(list(blocks.only([last]).map(lambda rows, frame: frame))).equals(whole.select(last))
+
+
+@pytest.mark.parametrize("size", [4, 9, 1000])
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,x\n2,y\n3\n4,z\n", "a,b\n1,x\n2,y\n3,z,z\n", 'a,b\n1,"x\nx"\n2\n', "a,b\n1,x\n2,x\n3,x\n4,x\n5\n"]
+)
+def test_the_line_of_a_torn_row_is_that_of_the_whole(tmp_path, text, size):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(TableError) as whole:
+        read_csv(str(path), path.read_bytes())
+    with pytest.raises(TableError) as blocks:
+        CsvBlocks(path, block_bytes=size)
+    assert str(blocks.value) == str(whole.value)
+
+
+def test_a_file_that_changes_or_lacks_what_it_must_have_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "rows.csv"
+    for content, sentence in [
+        (b"", "has no header"),
+        (b"\xff\xfea", "is UTF-16 text"),
+        (b"a,a\n1,2\n", "more than one column named 'a'"),
+        (b'a,b\n1,"x\n2,y\n', "a quote is opened and never closed"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(TableError, match=sentence):
+            CsvBlocks(path)
+    path.write_text("a,b\n1,x\n2,y\n")
+    blocks = CsvBlocks(path)
+    path.write_text("a,b\n1,x\n")
+    with pytest.raises(DataError, match="was changed while it was read"):
+        list(blocks.map(lambda rows, frame: frame))
+    monkeypatch.setattr(csv_text, "LONGEST_ROW", 50)
+    path.write_text('a,b\n1,"' + 100 * "x\n")
+    with pytest.raises(TableError, match="a quote is opened and never closed"):
+        CsvBlocks(path, block_bytes=10)
+
+
+def test_ends_are_found_outside_quotes():
+    assert first_end(b'"a\nb",c\n1,2\n') == 8
+    assert first_end(b"a,b") is None
+    assert last_end(b'1,2\n3,"x\ny') == 4
+    assert last_end(b'"x\ny') is None
