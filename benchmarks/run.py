@@ -40,8 +40,12 @@ def alone(script: str, *words: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=FOLDER)
-    return done.stdout.strip() or "unknown"
+    """The commit that is measured, marked where its code was changed; what the benchmarks write is no code."""
+    name, changed = (
+        subprocess.run(["git", *words], capture_output=True, text=True, cwd=FOLDER).stdout.strip()
+        for words in (["describe", "--always"], ["diff", "--name-only", "HEAD", "--", ":/*.py"])
+    )
+    return f"{name}-dirty" if changed else name or "unknown"
 
 
 def jobs(peers: bool) -> dict[str, Callable[[], dict[str, float]]]:
