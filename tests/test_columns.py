@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.tables.columns import TableFeatures, choose_columns, stacked
@@ -253,3 +254,27 @@ def test_a_column_of_another_kind_is_refused_by_name(table, name, values):
     steps.fit_transform(table, names)
     with pytest.raises(TableError, match=f"Column '{name}' holds .* the model learned"):
         steps.transform(table.head(2).with_columns(pl.Series(name, values)))
+
+
+def test_features_of_text_are_the_same_on_any_number_of_threads(rng):
+    words = np.array(["red", "fast", "car", "green", "tree", "leaf", "blue", "sea", "wave", "gold"])
+    frame = pl.DataFrame({"note": [" ".join(rng.choice(words, 5)) for _ in range(3000)]})
+    answers = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            steps = TableFeatures()
+            answers += [steps.fit_transform(frame, ["note"]), steps.transform(frame)[0]]
+    for answer in answers[1:]:
+        assert_array_equal(answer, answers[0])
+
+
+def test_rows_in_a_block_are_named_by_their_number_in_the_whole(table):
+    steps = TableFeatures()
+    steps.fit_transform(table, ["size", "color"])
+    block = pl.DataFrame({"size": ["1", "large", None], "color": ["red", "pink", None]})
+    with pytest.raises(TableError, match="'large' in row 502"):
+        steps.transform(block, range(500, 503))
+    X, unseen = steps.transform(block, range(500, 503), strict=False)
+    gap, _ = steps.transform(block.with_columns(size=pl.Series(["1", None, None])))
+    assert_array_equal(X, gap)
+    assert unseen == steps.unseen(block) == {"size": 1, "color": 1}

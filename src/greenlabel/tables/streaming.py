@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from greenlabel.anchored import AnchoredGreenClassifier
@@ -49,8 +48,7 @@ with requires("tables"):
 Ints = NDArray[np.integer]
 
 SAMPLE_ROWS, LABELLED_ROWS = 50_000, 10_000  # from which features are learned; the latter of those with a label
-LEAST_SAMPLE = 10_000  # rows, however little memory there is
-SAMPLE_SHARE = 1 / 8  # of the memory that may be used
+LEAST_SAMPLE, SAMPLE_BYTES = 10_000, 2**30  # fewer of wide rows; by no means by what is free, which changes
 PAGE_ROWS = 5_000  # kept for the report
 
 
@@ -188,7 +186,7 @@ def label_stream(
     with run.stages("features"):
         names = choose_columns(run.table.names, target, features, drop, id)
         wanted = matching(run.table.names, features, "--features")
-        sample = sample_of(given, sample_size(run.table, memory_limit), random_state)
+        sample = sample_of(given, sample_size(run.table), random_state)
         steps = learn_features(run, TableFeatures(scale, random_state), names, wanted, sample)
     with run.stages("graph"), warnings.catch_warnings(record=True) as cautions:
         warnings.simplefilter("always", UserWarning)
@@ -238,9 +236,9 @@ def learn_features(run: Run, steps: TableFeatures, names: list[str], wanted: set
     return steps
 
 
-def sample_size(table: Any, memory_limit: int | None) -> int:
-    limit = psutil.virtual_memory().available if memory_limit is None else memory_limit
-    fitting = int(SAMPLE_SHARE * limit / max(1.0, table.memory_bytes / table.n))
+def sample_size(table: Any) -> int:
+    """Rows of the sample: the same on any machine."""
+    fitting = int(SAMPLE_BYTES / max(1.0, table.memory_bytes / table.n))
     return min(SAMPLE_ROWS, max(LEAST_SAMPLE, fitting))
 
 

@@ -26,7 +26,7 @@ from greenlabel.tables.csv_text import TEXT_GROWS, CsvBlocks
 with requires("tables"):
     import polars as pl
 
-PARQUET_GROWS = 5  # bytes of memory for each byte without compression, to label it at once
+PARQUET_GROWS = 30  # bytes of memory for each byte without compression, to label it at once
 SEPARATORS = {".csv": None, ".tsv": "\t"}  # None: whichever the header has
 PARQUET = (".parquet", ".pq")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}  # of bytes
