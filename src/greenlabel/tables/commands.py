@@ -182,7 +182,7 @@ def label(
             result.save(save)
         if report is not None:
             bar.announce("report")
-            result.report(report, title=table.name if str(table) != "-" else target)
+            result.report(report, title=target if str(table) == "-" else table.name if table.is_file() else str(table))
     wrote = [str(path) for path in (out, report, save) if path is not None and str(path) != "-"]
     tell(result.summary(), summary_text(result), wrote, as_json, quiet, out)
 
