@@ -12,7 +12,7 @@ from greenlabel import AnchoredGreenClassifier, GreenClassifier
 from greenlabel.datasets import digits
 from greenlabel.errors import MemoryLimitError
 from greenlabel.paper import protocol, run
-from greenlabel.paper.checks import CHECKS
+from greenlabel.paper.checks import CHECKS, Models, run_checks
 from greenlabel.paper.items import CHECKED, ITEMS, anchor_counts
 from greenlabel.paper.protocol import METHODS, KernelSVM, draw_labels, features, run_trials, scored_rows, units_differ
 from greenlabel.paper.published import DATASETS
@@ -142,7 +142,7 @@ def test_anchor_counts_hold_the_papers_own_and_leave_room_for_the_neighbours():
 @pytest.mark.parametrize("method", CHECKS)
 def test_conclusions_hold(method):
     data = load(CHECKED[method][0], NOWHERE)
-    result = CHECKS[method](data, draw_labels(data, 10, 0))
+    result = CHECKS[method](data, draw_labels(data, 10, 0), Models(data))
     assert result.get("rows that differ", 0) == 0
     assert result.get("difference of scores", 0) < 1e-6
     if method == "conclusion 3":
@@ -150,6 +150,16 @@ def test_conclusions_hold(method):
         assert result["original: mean score of a block"] < 1e-12 < 0.1 < result["improved: mean score of a block"]
         assert result["original: accuracy"] < 80
         assert result["improved: accuracy"] == 100
+
+
+@pytest.mark.parametrize("method", CHECKS)
+def test_checks_of_several_draws_are_those_of_each_alone(method):
+    data = load(CHECKED[method][0], NOWHERE)
+    trials = [Trial(data.name, method, 10, seed) for seed in range(2)]
+    together = dict(run_checks(data, method, trials))
+    for trial in trials:
+        alone = dict(run_checks(data, method, [trial]))[trial]
+        assert alone == pytest.approx(together[trial], abs=1e-9)
 
 
 def test_items_share_their_trials():

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 LEAST_JUDGES = 20  # fewer would choose by chance
 TIMES_OF_MU = (1.0, 0.1, 10.0)  # mu="auto": what is tried, in multiples of the default
-TEMPERATURES = np.geomspace(0.1, 1000, 33)  # of evidence whose largest value is 1
+TEMPERATURES = np.geomspace(0.3, 300, 24)  # of evidence whose largest value is 1
 
 
 def judges(labels: Labels, most: int) -> Ints:

@@ -89,7 +89,7 @@ class EigenGreen(GreenOperator):
             laplacian(graph).toarray(), overwrite_a=True, check_finite=False, driver="evd"
         )
         sigma[: graph.n_components] = 0  # known: one zero for each component
-        self._sigma = sigma
+        self._sigma, self._sums = sigma, self._U.sum(axis=0)
         self._invert(shift)
 
     def _invert(self, shift: float) -> None:
@@ -103,7 +103,10 @@ class EigenGreen(GreenOperator):
         return other
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        return self._U @ (self._inverse[:, None] * (self._U.T @ centred(Y)))
+        Y = sp.csr_array(Y)
+        labelled = np.flatnonzero(np.diff(Y.indptr))  # few rows, of which alone U'Y is made
+        UY = self._U[labelled].T @ Y[labelled].toarray() - np.outer(self._sums, column_means(Y))
+        return self._U @ (self._inverse[:, None] * UY)
 
 
 class DirectGreen(GreenOperator):
@@ -181,9 +184,16 @@ class AnchorSystem:
         return self.coefficients((Z.T @ Y).toarray(), Y.sum(axis=0) / self.n)
 
     def own_share(self, Z: sp.csr_array) -> Floats:
-        """G_ii of each of the rows of Z: what a label adds to its own row."""
-        C = self.of_labels(Z, np.arange(Z.shape[0]), Z.shape[0])
-        return np.asarray(Z.multiply(C.T).sum(axis=1)).ravel() + 1 / self.theta
+        """G_ii of each of the rows of Z: what a label adds to its own row.
+
+        With M = R'R the matrix of W, b_i = diag(Z'1)^-1/2 z_i and M sqrt(lambda) = theta sqrt(lambda), it is
+        (|R^-T b_i|^2 - 1 / (n theta) - 1 / n + 1) / theta: one triangular solve where coefficients need two.
+        """
+        B = (Z * self.scale).T.toarray()
+        with one_thread():
+            half = scipy.linalg.solve_triangular(self._factor[0], B, trans="T", overwrite_b=True, check_finite=False)
+        squares: Floats = np.einsum("ml,ml->l", half, half)
+        return (squares - 1 / (self.n * self.theta) - 1 / self.n + 1) / self.theta
 
 
 class AnchoredGreen(GreenOperator):

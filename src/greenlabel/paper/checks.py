@@ -19,26 +19,38 @@ from greenlabel.paper.store import Result, Trial
 Array = NDArray[Any]
 
 
-def same_scores(data: Data, few: Array) -> Result:
+class Models:
+    """Models of one data set: each is fitted once, and takes the labels of later draws anew."""
+
+    def __init__(self, data: Data):
+        self._X = data.X
+        self._fitted: dict[str, Any] = {}
+
+    def __call__(self, model: Any, few: Array) -> Any:
+        name = repr(model)
+        if name in self._fitted:
+            return self._fitted[name].relabel(few)
+        return self._fitted.setdefault(name, model.fit(self._X, few))
+
+
+def same_scores(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 1: elimination (GF(G)) gives what the eigendecomposition (GF) gives."""
-    eigen, direct = (
-        GreenClassifier(mu=MU, solver=solver, **GAUSSIAN).fit(data.X, few) for solver in ("eigen", "direct")
-    )
+    eigen, direct = (fitted(GreenClassifier(mu=MU, solver=solver, **GAUSSIAN), few) for solver in ("eigen", "direct"))
     return _compare(eigen.scores_, direct.scores_)
 
 
-def same_classes(data: Data, few: Array) -> Result:
+def same_classes(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 2: labels coded 1 and 0, or +1, -1 and 0, give the same classes."""
-    model: Any = GreenClassifier(mu=MU, solver="direct", **GAUSSIAN).fit(data.X, few)
+    model = fitted(GreenClassifier(mu=MU, solver="direct", **GAUSSIAN), few)
     other = model._operator.solve(signed(model._labels))
     return {"rows that differ": float((model.scores_.argmax(axis=1) != other.argmax(axis=1)).sum())}
 
 
-def block_constraint(data: Data, few: Array) -> Result:
+def block_constraint(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 3: the original method balances every connected block, and so splits it; the improved one does not."""
     result: Result = {}
     for name, solver, mu in ("original", "eigen", 0.0), ("improved", "direct", MU):
-        model: Any = GreenClassifier(mu=mu, solver=solver, **GAUSSIAN).fit(data.X, few)
+        model = fitted(GreenClassifier(mu=mu, solver=solver, **GAUSSIAN), few)
         F = model.scores_
         means = [F[model._component == block].mean(axis=0) for block in range(model.n_components_)]
         result |= {
@@ -49,10 +61,10 @@ def block_constraint(data: Data, few: Array) -> Result:
     return result
 
 
-def same_as_llgc(data: Data, few: Array) -> Result:
+def same_as_llgc(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 5: LLGC with gamma = n mu differs from GF(G) by one constant, so gives the same classes."""
-    green = GreenClassifier(mu=MU, solver="direct", **GAUSSIAN).fit(data.X, few)
-    llgc = ConsistencyClassifier(gamma=len(data.X) * MU, **GAUSSIAN).fit(data.X, few)
+    green = fitted(GreenClassifier(mu=MU, solver="direct", **GAUSSIAN), few)
+    llgc = fitted(ConsistencyClassifier(gamma=len(data.X) * MU, **GAUSSIAN), few)
     return _compare(green.scores_, llgc.scores_ - (llgc.scores_ - green.scores_).mean())
 
 
@@ -63,7 +75,7 @@ def _compare(F: Array, other: Array) -> Result:
     }
 
 
-CHECKS: dict[str, Callable[[Data, Array], Result]] = {
+CHECKS: dict[str, Callable[[Data, Array, Models], Result]] = {
     "conclusion 1": same_scores,
     "conclusion 2": same_classes,
     "conclusion 3": block_constraint,
@@ -72,6 +84,7 @@ CHECKS: dict[str, Callable[[Data, Array], Result]] = {
 
 
 def run_checks(data: Data, method: str, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Result]]:
+    fitted = Models(data)
     for trial in trials:
-        result = CHECKS[method](data, draw_labels(data, trial.per_class, trial.seed))
+        result = CHECKS[method](data, draw_labels(data, trial.per_class, trial.seed), fitted)
         yield trial, {name: float(f"{value:.6g}") for name, value in result.items()}
