@@ -120,7 +120,7 @@ def test_losses_are_those_of_the_best_temperature(rng):
     codes = rng.integers(0, 3, 200)
     E = rng.normal(size=(200, 3)) + np.eye(3)[codes]
     at = [log_loss(codes, np.exp(t * E) / np.exp(t * E).sum(axis=1, keepdims=True)) for t in np.linspace(0.1, 3, 200)]
-    assert_allclose(log_losses(E, codes).mean(), min(at), rtol=0.02)
+    assert_allclose(log_losses(E, codes).mean(), min(at), rtol=5e-3)  # the target is smoothed, theirs is not
     assert_allclose(log_losses(np.zeros((4, 2)), np.array([0, 1, 0, 1])), np.log(2))
 
 
