@@ -4,8 +4,8 @@
     choose(values, codes, held_out)          the best value; held_out(value) are the scores of the judges without their
                                              own labels
 
-Few labels cannot tell values apart. So the first value, the default, gives way only to one by which more rows are right,
-and whose log-loss is lower by two standard errors of the difference.
+Few labels cannot tell values apart. So the first value, the default, gives way only to one by which more rows are
+right, and whose log-loss is lower by two standard errors of the difference.
 """
 
 from collections.abc import Callable, Sequence
