@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from greenlabel.labels import Labels, evenly, evidence, smoothed_target
 
@@ -47,11 +46,12 @@ def choose(values: Sequence[Value], codes: Ints, held_out: Callable[[Value], Flo
 
 def log_losses(E: Floats, codes: Ints) -> Floats:
     """-log p of the true class of each row (l,), at the temperature that suits the evidence E (l, c) best."""
-    target, E = smoothed_target(codes, E.shape[1]), E / (np.abs(E).max() or 1.0)
+    E = (E - E.max(axis=1, keepdims=True)) / (np.abs(E).max() or 1.0)  # no exponential of it overflows
+    true = (smoothed_target(codes, E.shape[1]) * E).sum(axis=1)
     low, high, best = *TEMPERATURES, np.zeros(len(E))
     for _ in range(ZOOMS):
         grid = np.geomspace(low, high, GRID)
-        trials = [-(target * log_softmax(t * E, axis=1)).sum(axis=1) for t in grid]
+        trials = [np.log(np.exp(t * E).sum(axis=1)) - t * true for t in grid]
         place = int(np.argmin([trial.mean() for trial in trials]))
         low, high, best = grid[max(place - 1, 0)], grid[min(place + 1, GRID - 1)], trials[place]
     return best
