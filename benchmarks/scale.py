@@ -234,7 +234,9 @@ def bars(r: Results) -> list[tuple[str, str, str, str]]:
 
 def sizes(r: Results) -> str:
     """Time and memory by rows and anchors."""
-    found = [r[name] for name in [*(f"fit {n}" for n in GROWTH[:-1]), "fit", *(f"anchors {m}" for m in GRID_M)]]
+    found = [
+        r[name] for name in [*(f"fit {n}" for n in GROWTH[:-1]), "fit", *(f"anchors {m}" for m in GRID_M if m != M)]
+    ]
     lines = [
         (f"{one['n']:,}", f"{one['m']:,}", f"{one['seconds']:.0f} s", f"{one['gib']:.2f} GiB", f"{one['accuracy']:.1%}")
         for one in found
