@@ -97,6 +97,13 @@ def test_nothing_is_tried_where_it_would_cost_more_than_the_graph(monkeypatch, n
     assert len(judges(read_labels(few, 240, "test"), CHOICE_WORK // 240)) == 180
 
 
+def test_many_anchors_are_factored_once(monkeypatch, noisy):
+    monkeypatch.setattr("greenlabel.anchored.CHOICE_ANCHORS", 59)
+    model = AnchoredGreenClassifier(60, random_state=0).fit(*noisy)
+    assert list(model._systems) == [model.mu_]
+    assert model.mu_ == pytest.approx(0.03 / 240)
+
+
 def test_neighbours_by_themselves_are_no_more_than_the_rows_allow():
     X = np.arange(8.0).reshape(-1, 1)
     with warnings.catch_warnings():
@@ -113,6 +120,10 @@ def test_the_first_value_gives_way_only_to_one_that_is_plainly_better(rng):
     assert choose(["usual", "other"], codes, {"usual": sure, "other": blind}.get) == "usual"
     swapped = (blind + sure).reshape(10, 6, 3)[:, [3, 4, 5, 0, 1, 2]].reshape(60, 3)  # as good, on other rows
     assert choose(["usual", "other"], codes, {"usual": blind + sure, "other": swapped + 1e-3 * sure}.get) == "usual"
+    hesitant = sure * rng.uniform(0.001, 1, (60, 1))  # all right, but not all sure
+    gain = log_losses(evidence(hesitant), codes) - log_losses(evidence(sure), codes)
+    assert gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    assert choose(["usual", "other"], codes, {"usual": hesitant, "other": sure}.get) == "usual"
     assert choose(["usual", "other"], codes[:0], None) == "usual"
 
 
