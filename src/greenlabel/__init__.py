@@ -1,20 +1,27 @@
 """greenlabel: label a few rows, get the rest.
 
 Graph-based semi-supervised learning with the improved Green-function method, F = G Y.
+
+Names are imported on first use, so that the command line can say what is wrong before the numerical libraries load.
 """
 
 from importlib import import_module as _import_module
 
-from greenlabel.anchored import AnchoredGreenClassifier
-from greenlabel.blended import BlendedClassifier
 from greenlabel.errors import GreenlabelError
-from greenlabel.estimators import (
-    ConsistencyClassifier,
-    GreenClassifier,
-    HarmonicClassifier,
-    leave_one_out,
-)
-from greenlabel.labels import UNLABELED
+
+TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longer to import than all else here
+if TYPE_CHECKING:
+    from greenlabel.anchored import AnchoredGreenClassifier
+    from greenlabel.blended import BlendedClassifier
+    from greenlabel.estimators import (
+        ConsistencyClassifier,
+        GreenClassifier,
+        HarmonicClassifier,
+        leave_one_out,
+    )
+    from greenlabel.labels import UNLABELED
+    from greenlabel.tables.labelling import label_table
+del TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -30,7 +37,16 @@ __all__ = [
     "leave_one_out",
 ]
 
-_ON_FIRST_USE = {"label_table": "greenlabel.tables.labelling"}  # needs the libraries of an extra, slow to import
+_ON_FIRST_USE = {  # a name, and the module that it comes from
+    "UNLABELED": "greenlabel.labels",
+    "AnchoredGreenClassifier": "greenlabel.anchored",
+    "BlendedClassifier": "greenlabel.blended",
+    "ConsistencyClassifier": "greenlabel.estimators",
+    "GreenClassifier": "greenlabel.estimators",
+    "HarmonicClassifier": "greenlabel.estimators",
+    "label_table": "greenlabel.tables.labelling",  # needs the libraries of an extra
+    "leave_one_out": "greenlabel.estimators",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -38,3 +54,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'greenlabel' has no attribute {name!r}")
     thing = globals()[name] = getattr(_import_module(_ON_FIRST_USE[name]), name)
     return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
