@@ -19,7 +19,7 @@ INSIDE = [part for parts in PARTS.values() for part in parts]
 MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), *PACKAGES])
 SOURCES = [*(name for name in MODULES if name not in PACKAGES), *INSIDE]  # one file each
 EDGE = {"report", "cli", *PACKAGES, *INSIDE}  # pictures, files, terminal
-TERMINAL = {"cli", "paper.commands", "tables.commands"}
+TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.progress"}
 BESIDE = {"labels", "metrics", "datasets"}
 DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 

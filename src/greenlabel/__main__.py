@@ -1,6 +1,24 @@
-"""`python -m greenlabel` is the command line."""
+"""`python -m greenlabel` and the script `greenlabel`: the command line, in a process of its own."""
 
-from greenlabel.cli import main
+import signal
+import time
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C is silent at any moment, of the imports and of the end too."""
+    began = time.perf_counter()
+    try:
+        from greenlabel.process import leave, loading
+
+        with loading():
+            from greenlabel.cli import main as run
+        try:
+            run(began)
+        finally:
+            signal.signal(signal.SIGINT, leave)  # libraries that end hold nothing either
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
+
 
 if __name__ == "__main__":
     main()

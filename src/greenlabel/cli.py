@@ -1,11 +1,13 @@
 """The command line: thin commands around the library."""
 
 import sys
-import time
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 from greenlabel.errors import GreenlabelError
+from greenlabel.process import INTERRUPTED, flush, forget_output, is_closed_pipe, loading
+from greenlabel.stages import Stages
 
 try:
     import typer
@@ -48,6 +50,7 @@ def options(
 
 @app.command(epilog="Example: greenlabel demo --out digits-demo")
 def demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the picture and the table.")] = Path(
         "greenlabel-demo"
     ),
@@ -55,32 +58,50 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Draws the rows whose label is given.")] = 0,
 ) -> None:
     """Label 1,797 handwritten digits from ten labels per class, on data that ships with greenlabel."""
-    from greenlabel import GreenClassifier
-    from greenlabel.datasets import digits, keep_labels
-    from greenlabel.metrics import unlabelled_accuracy
-    from greenlabel.report import draw_before_and_after, write_labels
+    out.mkdir(parents=True, exist_ok=True)
+    with loading():
+        from greenlabel import GreenClassifier
+        from greenlabel.datasets import digits, keep_labels
+        from greenlabel.metrics import unlabelled_accuracy
+        from greenlabel.report import draw_before_and_after, map_of, write_labels
+        from greenlabel.tables.words import SPACE, time_text
 
+    stages = Stages(began=context.obj)
     X, y = digits()
     few = keep_labels(y, per_class, random_state=seed)
     given = few != -1
-    start = time.perf_counter()
-    model = GreenClassifier(random_state=seed).fit(X, few)
-    answer, probability = model.transduction_, model.label_distributions_
-    seconds = time.perf_counter() - start
+    with stages("labels"):
+        model = GreenClassifier(random_state=seed).fit(X, few)
+        answer, probability = model.transduction_, model.label_distributions_
     accuracy = unlabelled_accuracy(y, answer, given)
     say.print(f"{len(y):,} handwritten digits, {given.sum()} labels given ({per_class} per class)")
-    say.print(f"{(~given).sum():,} labels filled in, {accuracy:.1%} right, in {seconds:.2f} s")
-    out.mkdir(parents=True, exist_ok=True)
+    say.print(f"{(~given).sum():,} labels filled in, {accuracy:.1%} right")
+    write_labels(out / "digits.csv", answer, probability, given)
     with say.status("Drawing"):
-        write_labels(out / "digits.csv", answer, probability, given)
-        draw_before_and_after(out / "digits.png", X, answer, given, (answer != y) & ~given)
+        with stages("map"):
+            positions = map_of(X)
+        with stages("picture"):
+            draw_before_and_after(out / "digits.png", positions, answer, given, (answer != y) & ~given)
     say.print(f"See {out / 'digits.png'} and {out / 'digits.csv'}")
+    say.print(f"It took {time_text(stages.seconds)}".replace(SPACE, " "))
 
 
-def main() -> None:
-    """Run the command line; what greenlabel refuses is one line and exit code 1."""
+def main(began: float | None = None) -> None:
+    """Run the command line; what greenlabel refuses is one line and exit code 1, Ctrl-C and a closed pipe are silent.
+
+    ``began`` is when the process did, by ``time.perf_counter``; the times that commands tell count from there.
+    """
+    began = perf_counter() if began is None else began
     try:
-        app(prog_name="greenlabel")
+        try:
+            app(prog_name="greenlabel", obj=began)
+        finally:
+            flush()
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     except (GreenlabelError, OSError) as error:
-        print(f"greenlabel: {error}", file=sys.stderr)
+        if is_closed_pipe(error):
+            forget_output()
+        else:
+            print(f"greenlabel: {error}", file=sys.stderr)
         raise SystemExit(1) from None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel.files import whole_file
+from greenlabel.threads import one_thread
 
 PALETTE = "tab10"
 
@@ -24,22 +25,36 @@ def write_labels(path: Path, y: NDArray[Any], probability: NDArray[np.floating],
         )
 
 
+def map_of(X: NDArray[Any]) -> NDArray[np.floating]:
+    """Positions of the rows in the plane, near where they are alike.
+
+    On one thread: t-SNE's rounds are so short that threads spend their time waiting for each other, four times the
+    work on two cores. Of 500 rounds the last 150 move no group.
+    """
+    from sklearn.manifold import TSNE
+
+    with one_thread():
+        return TSNE(init="pca", perplexity=20, max_iter=350, random_state=0).fit_transform(X)
+
+
 def draw_before_and_after(
-    path: Path, X: NDArray[Any], y: NDArray[np.integer], given: NDArray[np.bool_], wrong: NDArray[np.bool_]
+    path: Path,
+    positions: NDArray[np.floating],
+    y: NDArray[np.integer],
+    given: NDArray[np.bool_],
+    wrong: NDArray[np.bool_],
 ) -> None:
     """Two maps of the rows in the plane: the labels that were given, and all labels, wrong ones circled."""
     from matplotlib.figure import Figure
-    from sklearn.manifold import TSNE
 
-    place = TSNE(init="pca", max_iter=500, random_state=0).fit_transform(X)
     figure = Figure(figsize=(11, 5.2), layout="constrained")
     before, after = figure.subplots(1, 2)
     dots = {"cmap": PALETTE, "vmin": y.min(), "vmax": y.max()}
-    before.scatter(*place.T, s=9, color="0.85", linewidths=0)
-    before.scatter(*place[given].T, s=34, c=y[given], edgecolors="black", linewidths=0.6, **dots)
+    before.scatter(*positions.T, s=9, color="0.85", linewidths=0)
+    before.scatter(*positions[given].T, s=34, c=y[given], edgecolors="black", linewidths=0.6, **dots)
     before.set_title(f"{given.sum():,} labels given")
-    shown = after.scatter(*place.T, s=9, c=y, linewidths=0, **dots)
-    after.scatter(*place[wrong].T, s=42, facecolors="none", edgecolors="black", linewidths=0.8)
+    shown = after.scatter(*positions.T, s=9, c=y, linewidths=0, **dots)
+    after.scatter(*positions[wrong].T, s=42, facecolors="none", edgecolors="black", linewidths=0.8)
     after.set_title(f"{(~given).sum():,} labels filled in, {wrong.sum():,} wrong (circled)")
     after.legend(*shown.legend_elements(num=None), loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     for axes in (before, after):

@@ -5,36 +5,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.text import Text
-from threadpoolctl import threadpool_limits
 
-STAGES = {  # what a stage is called while it lasts
-    "reading": "Reading the table",
-    "features": "Turning columns into features",
-    "graph": "Building the graph",
-    "labels": "Spreading the labels",
-    "check": "Checking on the given labels",
-    "writing": "Writing",
-    "report": "Drawing the report",
-}
-
-PASSES = {  # how often a stage reads a table in blocks
-    "reading": 1,
-    "features": 1,
-    "graph": 3,
-    "labels": 0,
-    "check": 0,
-    "writing": 2,
-    "report": 0,
-}
+from greenlabel.process import loading
+from greenlabel.tables.paths import check_model, check_table
+from greenlabel.tables.progress import Bar, progress
 
 Out = Annotated[
     str | None,
@@ -77,6 +56,7 @@ Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Threads to u
 
 
 def label(
+    context: typer.Context,
     table: Annotated[
         Path,
         typer.Argument(
@@ -146,12 +126,14 @@ def label(
 
     A folder, a pattern, or a table that would not fit in memory is read in blocks and labelled by --method anchored.
     """
+    check_table(table)
     leave_home_alone()
-    from greenlabel.tables.files import check_apart, check_output
-    from greenlabel.tables.opening import in_blocks
-    from greenlabel.tables.streaming import check_options, label_stream
-    from greenlabel.tables.summary import summary_text
-    from greenlabel.tables.table_blocks import must_stream, read_size
+    with loading():
+        from greenlabel.tables.files import check_apart, check_output
+        from greenlabel.tables.opening import in_blocks
+        from greenlabel.tables.streaming import check_options, label_stream
+        from greenlabel.tables.summary import summary_text
+        from greenlabel.tables.table_blocks import must_stream, read_size
 
     beside = [path for path in (report, save) if path is not None]
     for path in beside:
@@ -167,7 +149,7 @@ def label(
         "only_confident": only_confident,
         "random_state": seed,
     }
-    with progress(quiet, report is not None) as bar, threads(jobs):
+    with progress(quiet, report is not None, context.obj) as bar, threads(jobs):
         if must_stream(str(table), scheduler, limit):
             check_options(shares=shares, vectors=vectors, method=None if method in ("auto", "anchored") else method)
             with in_blocks(str(table), out, beside, scheduler, jobs, force, bar) as blocks:
@@ -179,11 +161,16 @@ def label(
             result, left = label_at_once(table, target, Path(out), vectors, method, shares, force, bar, options)
         result.warnings += warn_left_out(out, left)
         if save is not None:
-            result.save(save)
+            with bar.stages("saving"):
+                result.save(save)
         if report is not None:
-            bar.announce("report")
-            result.report(report, title=target if str(table) == "-" else table.name if table.is_file() else str(table))
+            result.seconds = bar.stages.seconds
+            with bar.stages("report"):
+                result.report(
+                    report, title=target if str(table) == "-" else table.name if table.is_file() else str(table)
+                )
     wrote = [str(path) for path in (out, report, save) if path is not None and str(path) != "-"]
+    result.seconds = bar.stages.seconds
     tell(result.summary(), summary_text(result), wrote, as_json, quiet, out)
 
 
@@ -195,7 +182,7 @@ def label_at_once(
     method: str,
     shares: str | None,
     force: bool,
-    bar: "Bar",
+    bar: Bar,
     options: dict[str, Any],
 ) -> tuple[Any, list[str]]:
     """Read, label and write a table that fits in memory; the result, and columns that the output cannot hold."""
@@ -211,22 +198,26 @@ def label_at_once(
     from greenlabel.tables.labelling import label_table
 
     check_output(out, force, WRITERS)
-    bar.announce("reading")
+    with bar.stages("reading"):
+        frame = read_table(table)
+        embeddings = None if vectors is None else read_vectors(vectors)
+        class_shares = shares if shares in (None, "labels", "balanced") else read_shares(Path(shares))
     filled, result = label_table(
-        read_table(table),
+        frame,
         target,
-        vectors=None if vectors is None else read_vectors(vectors),
+        vectors=embeddings,
         method=method,
-        class_shares=shares if shares in (None, "labels", "balanced") else read_shares(Path(shares)),
-        announce=bar.announce,
+        class_shares=class_shares,
+        announce=bar.stages,
         **options,
     )
-    bar.announce("writing")
-    write_table(out, filled)
+    with bar.stages("writing"):
+        write_table(out, filled)
     return result, left_out(out, filled)
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model saved by greenlabel label --save.", readable=False)],
     table: Annotated[
         Path,
@@ -247,17 +238,21 @@ def predict(
     All columns of the table are kept, and the same ones are added as by label. Labels that the table holds already
     are kept too. A folder, a pattern, or a table that would not fit in memory is read in blocks.
     """
+    check_model(model)
+    check_table(table)
     leave_home_alone()
-    from greenlabel.tables.opening import in_blocks
-    from greenlabel.tables.saved import load_model
-    from greenlabel.tables.streaming import check_options, predict_stream
-    from greenlabel.tables.summary import prediction_text
-    from greenlabel.tables.table_blocks import must_stream, read_size
+    with loading():
+        from greenlabel.tables.opening import in_blocks
+        from greenlabel.tables.saved import load_model
+        from greenlabel.tables.streaming import check_options, predict_stream
+        from greenlabel.tables.summary import prediction_text
+        from greenlabel.tables.table_blocks import must_stream, read_size
 
-    with progress(quiet, False) as bar, threads(jobs):
+    with progress(quiet, False, context.obj) as bar, threads(jobs):
         if must_stream(str(table), scheduler, read_size(memory_limit)):
             check_options(vectors=vectors)
-            saved = load_model(model)
+            with bar.stages("reading"):
+                saved = load_model(model)
             with in_blocks(str(table), out, [model], scheduler, jobs, force, bar) as blocks:
                 facts = predict_stream(blocks.run, saved, blocks.write, only_confident)
             out, left = blocks.name, blocks.left_out
@@ -265,11 +260,12 @@ def predict(
             out = out or str(default_output(table))
             facts, left = predict_at_once(model, table, Path(out), vectors, only_confident, force, bar)
         facts["warnings"] = warn_left_out(out, left)
+    facts["seconds"] = bar.stages.seconds
     tell(facts, prediction_text(facts), [out] if out != "-" else [], as_json, quiet, out)
 
 
 def predict_at_once(
-    model: Path, table: Path, out: Path, vectors: Path | None, only_confident: float | None, force: bool, bar: "Bar"
+    model: Path, table: Path, out: Path, vectors: Path | None, only_confident: float | None, force: bool, bar: Bar
 ) -> tuple[dict[str, Any], list[str]]:
     """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
     from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
@@ -277,14 +273,14 @@ def predict_at_once(
     from greenlabel.tables.saved import load_model
 
     check_output(out, force, WRITERS)
-    bar.announce("reading")
-    saved = load_model(model)
-    frame = read_table(table)
-    embeddings = None if vectors is None else read_vectors(vectors)
-    bar.announce("labels")
-    filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
-    bar.announce("writing")
-    write_table(out, filled)
+    with bar.stages("reading"):
+        saved = load_model(model)
+        frame = read_table(table)
+        embeddings = None if vectors is None else read_vectors(vectors)
+    with bar.stages("labels"):
+        filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
+    with bar.stages("writing"):
+        write_table(out, filled)
     return facts, left_out(out, filled)
 
 
@@ -321,50 +317,10 @@ def tell(facts: dict[str, Any], text: str, wrote: list[str], as_json: bool, quie
             print(f"\nWrote {', '.join(wrote)}", file=stream)
 
 
-class Bar:
-    """A bar on the terminal that names the stage; of a table in blocks it shows the time left too."""
-
-    def __init__(self, shown: Progress, with_report: bool):
-        self._shown, self._task = shown, shown.add_task("", total=len(STAGES) - (not with_report))
-        self._n_blocks, self._stop = 0, 0
-
-    def expect(self, n_blocks: int) -> None:
-        """From now on count blocks."""
-        self._n_blocks = n_blocks
-        self._shown.update(self._task, total=n_blocks * sum(PASSES.values()))
-
-    def announce(self, name: str) -> None:
-        before = list(STAGES).index(name)
-        if self._n_blocks:
-            before = self._n_blocks * sum(PASSES[stage] for stage in list(STAGES)[:before])
-            self._stop = before + self._n_blocks * PASSES[name]
-        self._shown.update(self._task, description=STAGES[name], completed=before)
-
-    def tick(self) -> None:
-        """Another block was read; a stage that reads more of them than was thought waits for the next one."""
-        if self._shown.tasks[self._task].completed < self._stop:
-            self._shown.advance(self._task)
-
-
-@contextmanager
-def progress(quiet: bool, with_report: bool) -> Iterator[Bar]:
-    """Nothing is shown where there is no terminal."""
-    console = Console(stderr=True)
-    parts = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeLeft()
-    with Progress(*parts, console=console, transient=True, disable=quiet or not console.is_terminal) as shown:
-        yield Bar(shown, with_report)
-
-
-class TimeLeft(TimeRemainingColumn):
-    """The time left where blocks are counted; of other work nobody knows."""
-
-    def render(self, task: Any) -> Text:
-        is_counted = task.total is not None and task.total > len(STAGES) and task.time_remaining is not None
-        return Text(f"{timedelta(seconds=int(task.time_remaining))} left" if is_counted else "", style="cyan")
-
-
 @contextmanager
 def threads(jobs: int | None) -> Iterator[None]:
+    from threadpoolctl import threadpool_limits
+
     with threadpool_limits(jobs):
         yield
 

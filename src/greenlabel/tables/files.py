@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
 from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
+from greenlabel.tables.paths import STANDARD, nearest_file
 
 with requires("tables"):
     import fastexcel
     import polars as pl
 
-STANDARD = Path("-")
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
@@ -43,7 +43,7 @@ def read_table(path: Path) -> pl.DataFrame:
     try:
         frame = reader(path)
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist{_nearest_file(path)}") from None
+        raise TableError(f"{path} does not exist{nearest_file(path)}") from None
     except TableError:
         raise
     except Exception as error:  # each format's reader has errors of its own, all of which mean this
@@ -104,7 +104,7 @@ def read_vectors(path: Path) -> Any:
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist{_nearest_file(path)}") from None
+        raise TableError(f"{path} does not exist{nearest_file(path)}") from None
     except (ValueError, EOFError, OSError) as error:
         raise TableError(f"{path} cannot be read as .npy ({error}); write it by numpy.save.") from error
 
@@ -115,7 +115,7 @@ def read_shares(path: Path) -> dict[str, Any]:
         try:
             shares = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise TableError(f"{path} does not exist{_nearest_file(path)}.") from None
+            raise TableError(f"{path} does not exist{nearest_file(path)}.") from None
         except ValueError as error:
             raise TableError(f"{path} is no JSON ({error}); write an object like {EXAMPLE_SHARES}.") from error
         if not isinstance(shares, dict):
@@ -193,13 +193,6 @@ def nearest_name(name: str, names: list[str], kind: str = "columns") -> str:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
     return f"the {kind} are {shown}."
-
-
-def _nearest_file(path: Path) -> str:
-    with suppress(OSError):
-        close = get_close_matches(path.name, [p.name for p in path.parent.iterdir()], n=1)
-        return f"; did you mean {path.with_name(close[0])}?" if close else "; check the name."
-    return "; check the name."
 
 
 def _extension(path: Path, formats: dict[str, Any]) -> str:

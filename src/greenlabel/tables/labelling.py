@@ -6,10 +6,8 @@ What the command line does, in Python: pandas and polars frames come back as wha
 as it came.
 """
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from greenlabel.checks import check_choice, check_integer
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
+from greenlabel.stages import Announce, Stages
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
 from greenlabel.tables.filling import (
@@ -52,8 +51,6 @@ METHODS: dict[str, type[GraphClassifier]] = {
     "harmonic": HarmonicClassifier,
 }
 
-Announce = Callable[[str], Any]
-
 
 class TableResult(Outcome):
     """What ``label_table`` found out: shows itself in notebooks, prints as a summary, saves as a model or a page."""
@@ -74,21 +71,6 @@ class TableResult(Outcome):
     def save(self, path: str | Path) -> None:
         """A model file for new rows: ``greenlabel predict``, or ``greenlabel.tables.load_model``."""
         SavedModel(self.target, self.classes, self.features, self.model, self.unlabelled).save(Path(path))
-
-
-class Stages:
-    """Seconds of each stage; every beginning is announced."""
-
-    def __init__(self, announce: Announce | None):
-        self.seconds: dict[str, float] = {}
-        self._announce = announce or (lambda name: None)
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        self._announce(name)
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start
 
 
 def label_table(
@@ -141,6 +123,7 @@ def label_table(
     >>> filled["kind"].to_list()
     ['S', 'S', 'S', 'L', 'L', 'L']
     """
+    stages = Stages.of(announce)
     check_choice("method", method, METHODS)
     if class_shares is not None and method != "auto":
         raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
@@ -153,7 +136,6 @@ def label_table(
     check_target(table, target)
     if vectors is not None:
         table = with_vectors(table, vectors)
-    stages = Stages(announce)
     with stages("features"):
         classes, given = read_target(table[target], unlabelled)
         check_names_free(table, target)
@@ -193,7 +175,9 @@ def label_table(
     )
     result.frame, result.unlabelled = table, unlabelled
     columns = labelled_columns(table[target], classes, given >= 0, result.answers, probabilities)
-    return with_columns(frame, columns), result
+    filled = with_columns(frame, columns)
+    result.seconds = stages.seconds
+    return filled, result
 
 
 def predict_table(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from greenlabel.stages import Stages
 from greenlabel.tables.files import check_apart
 from greenlabel.tables.parts import output_of
 from greenlabel.tables.streaming import Run
@@ -13,11 +14,11 @@ from greenlabel.tables.table_blocks import open_table
 
 
 class Bar(Protocol):
-    """Who is told how far it is."""
+    """Who is told how far it is, and has the clock."""
+
+    stages: Stages
 
     def expect(self, n_blocks: int) -> None: ...
-
-    def announce(self, name: str) -> None: ...
 
     def tick(self) -> None: ...
 
@@ -41,11 +42,11 @@ def in_blocks(
     output.check(force, table)
     check_apart(output.path, *beside)
     with workers(scheduler, jobs):
-        bar.announce("reading")
-        blocks = open_table(table if scheduler is None else str(Path(table).absolute()))  # workers may be elsewhere
+        with bar.stages("reading"):
+            blocks = open_table(table if scheduler is None else str(Path(table).absolute()))  # workers may be elsewhere
         bar.expect(len(blocks))
         left = output.left_out(blocks.schema)
-        run = Run(blocks, scheduler is not None, bar.announce, bar.tick)
+        run = Run(blocks, scheduler is not None, bar.stages, bar.tick)
         with output.opened(left) as write:
             yield InBlocks(run, write, f"{output.path}{'/' if output.is_folder else ''}", left)
 

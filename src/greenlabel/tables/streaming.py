@@ -25,6 +25,7 @@ from greenlabel.blocks import Blocks, Reader, same
 from greenlabel.errors import ParameterError
 from greenlabel.extras import requires
 from greenlabel.projection import sample_rows
+from greenlabel.stages import START, Stages
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.filling import (
     check_confident,
@@ -36,7 +37,7 @@ from greenlabel.tables.filling import (
     prediction_facts,
     target_of_new_rows,
 )
-from greenlabel.tables.labelling import HELD_OUT_ROWS, Stages, TableResult, graph_facts
+from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, graph_facts
 from greenlabel.tables.outcome import HeldOut, Tally
 from greenlabel.tables.parts import Write
 from greenlabel.tables.saved import SavedModel
@@ -135,7 +136,7 @@ class Run:
     stages: Stages = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stages = Stages(self.announce)
+        self.stages = Stages.of(self.announce)
 
     def columns(self, names: list[str]) -> Blocks:
         """Blocks of some columns, read by the workers where there are some."""
@@ -153,8 +154,9 @@ class Run:
             yield self.table.rows(i), frame, answer
 
     def facts(self, **more: Any) -> dict[str, Any]:
-        """Speed over all stages so far."""
-        seconds = max(sum(self.stages.seconds.values()), 1e-9)
+        """Speed over all stages so far, the imports aside."""
+        taken = self.stages.seconds
+        seconds = max(sum(taken.values()) - taken.get(START, 0.0), 1e-9)
         speed = {"rows_per_second": self.table.n / seconds, "bytes_per_second": self.table.n_bytes / seconds}
         return {"blocks": len(self.table), **speed, **more}
 

@@ -13,12 +13,12 @@ from greenlabel.tables.words import (
     amount,
     count,
     counted,
-    duration,
     listed,
     name,
     one_line,
     percent,
     shorten,
+    time_text,
     whole_percent,
 )
 
@@ -76,9 +76,8 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "experts", ", ".join(f"{name(key, 30)} {whole_percent(weights[key])}" for key in heaviest)
     if outcome.graph:
         yield "graph", ", ".join(f"{key} {value}" for key, value in graph_facts(outcome))
-    stages = ", ".join(f"{name(stage)} {duration(seconds)}" for stage, seconds in outcome.seconds.items())
-    if stages:
-        yield "time", f"{duration(sum(outcome.seconds.values()))} ({stages})"
+    if outcome.seconds:
+        yield "time", time_text(outcome.seconds)
     if outcome.stream:
         yield from _stream_facts(outcome.stream)
     for warning in outcome.warnings[:WARNINGS]:
@@ -142,6 +141,8 @@ def prediction_text(facts: dict[str, Any]) -> str:
         lines += ["", f"{counted(facts['rows_not_reached'], 'row')} to which no label leads"]
     for column, values in facts["values_never_seen"].items():
         lines += ["", f"column {name(column, 32)}: {counted(values, 'value')} that the model has never seen"]
+    if "seconds" in facts:
+        lines += ["", fill(f"time: {time_text(facts['seconds'])}", WIDTH)]
     if "stream" in facts:
         lines += ["", f"{speed_text(facts['stream'])}, in {counted(facts['stream']['blocks'], 'block')}"]
     for warning in facts.get("warnings", []):

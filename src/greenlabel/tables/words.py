@@ -53,6 +53,12 @@ def duration(seconds: float) -> str:
     return f"{minutes:,}{SPACE}min {rest}{SPACE}s"
 
 
+def time_text(seconds: dict[str, float]) -> str:
+    """The time of all stages, and of each that is worth naming: 2.3 s (start 1.1 s, graph 1.2 s)."""
+    stages = ", ".join(f"{name(stage)} {duration(taken)}" for stage, taken in seconds.items() if taken >= 0.0005)
+    return f"{duration(sum(seconds.values()))}{f' ({stages})' if stages else ''}"
+
+
 def amount(n_bytes: float) -> str:
     """12345678 -> 12.3 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):
