@@ -224,7 +224,11 @@ def test_a_result_shows_itself(iris, tmp_path):
 def test_stages_are_announced_and_timed(iris):
     heard = []
     _, result = label_table(iris[0], "species", announce=heard.append)
-    assert heard == list(result.seconds) == ["features", "graph", "labels", "check"]
+    assert heard == ["features", "experts", "labels", "check"]
+    assert list(result.seconds) == [*heard, "other"]
+    heard.clear()
+    label_table(iris[0], "species", method="green", announce=heard.append)
+    assert heard == ["features", "graph", "labels", "check"]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 def imported(module, *, at_import_only=False):
     """Dotted names that the source of a module imports; also those inside functions, unless told otherwise."""
     tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if not is_for_types(node)]
     nodes = tree.body if at_import_only else ast.walk(tree)
     names = set()
     for node in nodes:
@@ -39,6 +40,11 @@ def imported(module, *, at_import_only=False):
             within = {f"{node.module}.{alias.name}" for alias in node.names}
             names |= {name for name in within if name.removeprefix("greenlabel.") in {*MODULES, *INSIDE}}
     return names
+
+
+def is_for_types(node):
+    """Imports that type checkers see and nobody else."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def own(module):

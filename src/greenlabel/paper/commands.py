@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from typer.core import TyperGroup
 
+from greenlabel.process import loading
+
 DATA_FOLDER = Path("greenlabel-data")
 say = Console(highlight=False, soft_wrap=True)
 
@@ -47,13 +49,15 @@ def run(
     ] = 1,
 ) -> None:
     """Rebuild the items named, or all of them. An interrupted run goes on where it stopped. (The default command.)"""
-    from greenlabel.paper.items import ITEMS, choose_items
-    from greenlabel.paper.page import write_page
-    from greenlabel.paper.run import available, carry_out
-    from greenlabel.paper.sources import SOURCES
-    from greenlabel.paper.store import Store, Trial
+    folder = _existing(data)
+    with loading():
+        from greenlabel.paper.items import ITEMS, choose_items
+        from greenlabel.paper.page import write_page
+        from greenlabel.paper.run import available, carry_out
+        from greenlabel.paper.sources import SOURCES
+        from greenlabel.paper.store import Store, Trial
 
-    chosen, seeds, folder = choose_items(items or []), range(seed, seed + trials), _existing(data)
+    chosen, seeds = choose_items(items or []), range(seed, seed + trials)
     wanted = {name: set(ITEMS[name].trials(seeds)) for name in chosen}
     names = [name for item in chosen for name in (*ITEMS[item].data, *(trial.data for trial in wanted[item]))]
     found = available(names, folder)
@@ -78,9 +82,10 @@ def run(
 @paper.command("list")
 def list_items(data: DataOption = None) -> None:
     """List the items, and the data sets that are there."""
-    from greenlabel.paper.items import ITEMS
-    from greenlabel.paper.published import DATASETS
-    from greenlabel.paper.sources import is_there
+    with loading():
+        from greenlabel.paper.items import ITEMS
+        from greenlabel.paper.published import DATASETS
+        from greenlabel.paper.sources import is_there
 
     for name, item in ITEMS.items():
         say.print(f"{name:16} {item.where:18} {item.title}")
@@ -96,9 +101,10 @@ def fetch(
     data: DataOption = None,
 ) -> None:
     """Download a data set from its public source, go on where a download stopped, and check it."""
-    from greenlabel.paper.fetch import fetch as bring
-    from greenlabel.paper.items import nearest
-    from greenlabel.paper.sources import GENERATED, SOURCES
+    with loading():
+        from greenlabel.paper.fetch import fetch as bring
+        from greenlabel.paper.items import nearest
+        from greenlabel.paper.sources import GENERATED, SOURCES
 
     name = nearest("data set", name, [*SOURCES, "Balance"])
     if name in GENERATED:

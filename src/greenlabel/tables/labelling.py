@@ -143,7 +143,7 @@ def label_table(
         names = choose_columns(table.columns, target, features, drop, id)
         steps = TableFeatures(scale, random_state)
         X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
-    with stages("graph"), warnings.catch_warnings(record=True) as cautions:
+    with stages("experts" if method == "auto" else "graph"), warnings.catch_warnings(record=True) as cautions:
         warnings.simplefilter("always", UserWarning)
         model = METHODS[method](random_state=random_state)
         if class_shares is not None:

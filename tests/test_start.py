@@ -1,0 +1,202 @@
+"""The command line at its edges: what loads before it speaks, Ctrl-C while it loads, and a reader that has gone."""
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+import greenlabel
+from greenlabel.cli import app
+
+HEAVY = ["numpy", "scipy", "sklearn", "faiss", "polars", "pandas", "skrub", "pyarrow", "matplotlib", "dask", "psutil"]
+LABEL = ["label", "shop.csv", "--target", "kind"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a small table."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 2 * 9 + i / 100},{'ab'[i % 2] if i < 20 else ''}" for i in range(60)]
+    (tmp_path / "shop.csv").write_text("\n".join(["size,kind", *rows]) + "\n")
+    return tmp_path
+
+
+def commands(command, name=()):
+    """Every command by its words, those below it too."""
+    yield name
+    for child, sub in getattr(command, "commands", {}).items():
+        yield from commands(sub, (*name, child))
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
+QUICK = [
+    ["--version"],
+    ["lable"],
+    ["label", "nofile.csv", "--target", "y"],
+    ["label", "shop.csv"],
+    ["label", "shop.csv", "--target", "kind", "--method", "magic"],
+    ["predict", "nomodel.green", "shop.csv"],
+    ["predict", "shop.csv", "nofile.csv"],
+    ["paper", "run", "--data", "nofolder"],
+    *([*words, "--help"] for words in COMMANDS),
+    *([*words, "--no-such-option"] for words in COMMANDS),
+]
+
+
+def test_help_and_refusals_load_no_numerical_library(folder):
+    code = f"""
+import contextlib, io, sys
+from greenlabel.cli import main
+for words in {QUICK!r}:
+    sys.argv = ["greenlabel", *words]
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    with contextlib.suppress(SystemExit):
+        main()
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    loaded = [name for name in {HEAVY!r} if name in sys.modules]
+    if loaded:
+        raise SystemExit(f"{{words}} loaded {{loaded}}")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_is_among_those():
+    assert {("demo",), ("label",), ("predict",), ("paper",), ("paper", "list")} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["label", "shp.csv", "-t", "kind"], "shp.csv does not exist; did you mean shop.csv?"),
+        (["label", "no/t.csv", "-t", "kind"], "no/t.csv does not exist; check the name."),
+        (
+            ["predict", "no.green", "shop.csv"],
+            "no.green does not exist; give a file written by greenlabel label --save.",
+        ),
+        (["predict", "shop.csv", "nofile.csv"], "nofile.csv does not exist"),
+    ],
+)
+def test_a_missing_file_is_one_sentence(folder, words, sentence):
+    done = greenlabel_process(*words, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def greenlabel_process(*words, **options):
+    return subprocess.run([sys.executable, "-m", "greenlabel", *words], **options)
+
+
+# Names of the package
+
+
+def test_names_are_there_before_their_modules_are():
+    code = f"""
+import sys, greenlabel
+assert set(greenlabel.__all__) <= set(dir(greenlabel))
+assert not [name for name in {HEAVY!r} if name in sys.modules]
+from greenlabel import GreenClassifier, UNLABELED, leave_one_out
+assert GreenClassifier is greenlabel.GreenClassifier is sys.modules["greenlabel.estimators"].GreenClassifier
+assert "GreenClassifier" in vars(greenlabel)
+assert not hasattr(greenlabel, "nothing")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_names_know_where_they_come_from():
+    for name, module in greenlabel._ON_FIRST_USE.items():
+        thing = getattr(greenlabel, name)
+        assert getattr(thing, "__module__", module) == module
+        assert pickle.loads(pickle.dumps(thing)) == thing
+    assert {*greenlabel._ON_FIRST_USE, "GreenlabelError"} == set(greenlabel.__all__)
+
+
+# Ctrl-C
+
+KILL_AT = """
+import os, signal, sys
+class KillAt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, KillAt())
+sys.argv = ["greenlabel", *{words!r}]
+from greenlabel.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["greenlabel.process", "greenlabel.cli", "typer", "rich.console", "polars", "numpy", "sklearn.base", "faiss"],
+)
+def test_an_interrupt_while_a_library_loads_is_silent(folder, name):
+    code = KILL_AT.format(name=name, words=LABEL)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("words", [["demo"], ["paper", "list"], ["paper", "run", "rings"]])
+def test_every_command_loads_its_libraries_so(folder, words):
+    code = KILL_AT.format(name="scipy", words=words)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_an_interrupt_at_ten_moments_of_the_start_is_silent(folder):
+    code = "import sys, greenlabel.__main__ as door; print(flush=True); sys.argv[0] = 'greenlabel'; door.main()"
+    moments = random.Random(0)
+    for _ in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *LABEL, "--force"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.readline()
+        time.sleep(moments.uniform(0.005, 0.8))
+        is_over = process.poll() is not None
+        os.kill(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        assert said == b""
+        assert is_over or process.returncode == 130
+
+
+def test_the_script_is_the_door_that_hears_interrupts():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"greenlabel": "greenlabel.__main__:main"}
+
+
+# A closed pipe
+
+OUT, BOTH = ["stdout"], ["stdout", "stderr"]
+
+
+@pytest.mark.parametrize(
+    ("words", "closed"),
+    [
+        (["--help"], OUT),
+        (["--help"], BOTH),
+        (["paper", "list"], OUT),
+        ([*LABEL, "--json"], OUT),
+        ([*LABEL, "--json"], BOTH),
+        ([*LABEL, "-o", "-", "-q"], OUT),
+        ([*LABEL, "-o", "-"], BOTH),
+        (["label", "nofile", "-t", "y"], BOTH),
+    ],
+)
+def test_a_reader_that_has_gone_is_no_news(folder, words, closed):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | dict.fromkeys(closed, theirs)
+    done = greenlabel_process(*words, **streams)
+    os.close(theirs)
+    assert not done.stderr
+    assert done.returncode == 1
