@@ -1,0 +1,40 @@
+"""What the benchmarks say of themselves: parts that add up, by names that exist."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greenlabel import AnchoredGreenClassifier
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def measures(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import measures
+
+    return measures
+
+
+def test_the_parts_of_a_fit_add_up_to_everything_and_all_of_them_exist(measures):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 40)).astype(np.float32) + 9 * (np.arange(2000) % 2)[:, None]
+    y = np.where(np.arange(2000) < 20, np.arange(2000) % 2, -1)
+    model = AnchoredGreenClassifier(128, random_state=0)
+    found = measures.shared_out(lambda: measures.fit_all(model, X, y))
+    whole = found.pop("everything")
+    assert sum(found.values()) == pytest.approx(whole, rel=1e-9)
+    assert list(found) == [*measures.PARTS.values(), "other"]
+    assert min(found.values()) > 0
+    assert found["other"] < whole / 2
+
+
+def test_the_page_shows_parts_that_add_up():
+    section = (FOLDER / "RESULTS.md").read_text().partition("\n## Where the time goes\n")[2].partition("\n## ")[0]
+    rows = {name: float(taken) for name, taken in re.findall(r"^\| (.+?) \| ([\d.]+) s \|$", section, re.M)}
+    whole = rows.pop("everything")
+    assert len(rows) > 5
+    assert sum(rows.values()) == pytest.approx(whole, abs=0.005 * (len(rows) + 1))
