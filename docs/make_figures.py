@@ -29,7 +29,7 @@ from greenlabel.graph import Graph, gaussian_width, knn_graph, ties_of_new_rows
 from greenlabel.green import DirectGreen
 from greenlabel.metrics import unlabelled_accuracy
 from greenlabel.neighbors import exact_search
-from greenlabel.report import draw_before_and_after
+from greenlabel.report import draw_before_and_after, map_of
 
 FOLDER = Path(__file__).parent / "figures"
 DPI = 120
@@ -169,7 +169,7 @@ def draw_digits(path: Path) -> None:
     few = keep_labels(y, 10, random_state=0)
     given = few != -1
     answer = GreenClassifier(random_state=0).fit(X, few).transduction_
-    draw_before_and_after(path, X, answer, given, (answer != y) & ~given)
+    draw_before_and_after(path, map_of(X), answer, given, (answer != y) & ~given)
     shrink(path)
 
 
