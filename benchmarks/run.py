@@ -24,18 +24,8 @@ FOLDER = Path(__file__).parent
 KEPT = FOLDER / "results.json"
 GRID = [(10_000, 1024), (30_000, 1024), (100_000, 1024), (300_000, 1024), (1_000_000, 1024)]
 GRID_M = [(200_000, m) for m in (256, 512, 1024, 2048, 4096)]
-TABLE = [
-    "anchored",
-    "anchored_20",
-    "green",
-    "solver",
-    "relabel",
-    "growth",
-    "memory",
-    "cold_start",
-    "start",
-    "predicting",
-]
+TABLE = ["anchored", "anchored_20", "green", "solver", "relabel", "growth", "memory"]
+TABLE += ["cold_start", "quick_start", "predicting"]
 PEERS = ["greenlabel", "label_spreading", "same_graph", "poisson", "diffusion", "page_rank"]
 
 Results = dict[str, dict[str, Any]]
