@@ -142,7 +142,10 @@ def label(
     """Fill in the missing labels of a table.
 
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
-    they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
+    they are; COLUMN_source, COLUMN_confidence, COLUMN_margin and COLUMN_predicted are added.
+
+    The output may be corrected and labelled again: cells that were changed, or whose source says given or checked, are
+    labels; the others are filled in anew.
 
     A folder, a pattern, or a table that would not fit in memory is read in blocks and labelled by --method anchored.
     """
@@ -264,7 +267,7 @@ def predict(
         else:
             out = out or str(default_output(table))
             facts, left = predict_at_once(model, table, Path(out), vectors, only_confident, force, bar)
-        facts["warnings"] = warn_left_out(out, left)
+        facts["warnings"] += warn_left_out(out, left)
     tell(facts, prediction_text(facts), [out] if out != "-" else [], as_json, quiet, out)
 
 
