@@ -1,4 +1,4 @@
-"""The table commands: encodings, sheets, folders that fit in memory, links, full disks, labels that may not be meant."""
+"""The table commands: encodings, sheets, folders that fit in memory, links, full disks, doubtful labels."""
 
 import json
 import subprocess
@@ -90,10 +90,10 @@ def test_text_that_is_not_utf8_names_the_option(folder, capsys):
     raw = clothes().write_csv()
     Path("t.csv").write_bytes(raw.encode("cp1252"))
     assert run("label", "t.csv", *FAST) == 1
-    assert "is not UTF-8 text; name its --encoding (cp1252, latin-1, …)" in said(capsys)
+    assert "is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)." in said(capsys)
     Path("t.csv").write_bytes(raw.encode("utf-16"))
     assert run("label", "t.csv", *FAST) == 1
-    assert "t.csv is UTF-16 text; give --encoding utf-16" in said(capsys)
+    assert "t.csv is UTF-16 text; save the table as UTF-8, or give --encoding utf-16." in said(capsys)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ def other(label):
         ("bee", "predicted", "ant", CHANGED),
         ("bee", "PREDICTED ", "ant", CHANGED),
         ("bee", None, "ant", CHANGED),
-        ("bee", "checked", "ant", CHECKED),
+        ("bee", "checked", "ant", CHANGED),
+        ("bee", "checked", None, CHECKED),
         ("ant", "Checked ", "ant", CHECKED),
         ("ant", "given", "ant", GIVEN),
         ("ant", None, "ant", GIVEN),  # the source was cleared: nobody says any more that it is a prediction

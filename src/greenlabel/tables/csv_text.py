@@ -47,7 +47,7 @@ class CsvLayout:
     def of(cls, name: str, raw: bytes, separator: str | None) -> Self:
         """From the beginning of the text."""
         if raw.startswith(UTF_16):
-            raise TableError(f"{name} is UTF-16 text; give --encoding utf-16, or save the table as UTF-8.")
+            raise TableError(f"{name} is UTF-16 text; save the table as UTF-8, or give --encoding utf-16.")
         head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
         if not head.strip():
             raise TableError(f"{name} has no header; give a row of column names first.")
@@ -121,7 +121,7 @@ def _trouble(message: str, before: int) -> str:
     if "UTF8" in message or "utf-8" in message.lower():
         found = re.search(r"Row #(\d+)", message)
         place = f"line {int(found[1]) + before}" if found else "it"
-        return f"{place} is not UTF-8 text; name its --encoding (cp1252, latin-1, …), or save the table as UTF-8."
+        return f"{place} is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)."
     return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
 
 

@@ -1,8 +1,9 @@
 """The second round: a table that was filled before, corrected by a person and given back.
 
     COLUMN_source        COLUMN                        what it is now
-    given, checked       a value                       a label
-    predicted            the value that was filled in  filled in anew
+    given                a value                       a label
+    checked              a value                       a label; changed by hand, if it is not what was filled in
+    predicted            what was filled in            filled in anew
     predicted            another value                 a label, changed by hand
     nothing              a value                       a label: typed into an empty cell, or into a new row
     whatever             nothing                       filled in
@@ -90,8 +91,8 @@ def judged(column: pl.Series, source: pl.Series, predicted: pl.Series, unlabelle
     differs = is_recorded & (as_written(column) != predicted).fill_null(True).to_numpy()
     says = {word: (source == word).fill_null(False).to_numpy() for word in ("given", "checked", "predicted")}
     origin = np.select(
-        [~has_value, says["given"], says["checked"], differs, says["predicted"]],
-        [NOTHING, GIVEN, CHECKED, CHANGED, NOTHING],
+        [~has_value, says["given"], differs, says["checked"], says["predicted"]],
+        [NOTHING, GIVEN, CHANGED, CHECKED, NOTHING],
         GIVEN,
     ).astype(np.int8)
     labels = column.set(pl.Series(origin == NOTHING), None)
