@@ -16,7 +16,7 @@ from greenlabel.errors import LabelError, ModelFileError, ParameterError, TableE
 from greenlabel.tables.labelling import METHODS, predict_table
 from greenlabel.tables.saved import FACTS, OBJECTS, load_model
 
-ADDED = ["species_source", "species_confidence", "species_margin"]
+ADDED = ["species_source", "species_confidence", "species_margin", "species_predicted"]
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_vectors_beside_the_frame_are_features(rng):
     V = np.concatenate([rng.normal(size=(30, 4)), rng.normal(size=(30, 4)) + 5])
     frame = pl.DataFrame({"kind": ["a"] + [None] * 29 + ["b"] + [None] * 29})
     filled, _ = label_table(frame, "kind", vectors=V)
-    assert filled.columns == ["kind", "kind_source", "kind_confidence", "kind_margin"]
+    assert filled.columns == ["kind", "kind_source", "kind_confidence", "kind_margin", "kind_predicted"]
     assert filled["kind"].to_list() == ["a"] * 30 + ["b"] * 30
     with pytest.raises(TableError, match="vectors have 59 rows, the table has 60"):
         label_table(frame, "kind", vectors=V[1:])
@@ -354,7 +354,7 @@ def test_a_pandas_target_keeps_its_type(iris, dtype):
 def test_names_that_are_numbers_are_kept(iris, target):
     frame = pd.DataFrame({0: iris[0].iloc[:, 2], 1: iris[0]["species"]})
     filled, _ = label_table(frame, target, features=[0])
-    assert list(filled.columns) == [0, 1, "1_source", "1_confidence", "1_margin"]
+    assert list(filled.columns) == [0, 1, "1_source", "1_confidence", "1_margin", "1_predicted"]
     assert filled[1].notna().all()
 
 

@@ -16,6 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from greenlabel.dask_blocks import connect, current_client
+from greenlabel.parquet_blocks import ParquetBlocks
 from greenlabel.tables import csv_text, streaming, table_blocks
 from greenlabel.tables.commands import Bar, progress
 from greenlabel.tables.streaming import sample_of
@@ -26,7 +27,8 @@ N = 600
 WORDS = np.array([["small", "red", "ball", "for", "children"], ["heavy", "steel", "hammer", "for", "nails"]])
 
 
-ROWS = ["rows", "-t", "kind", "-o", "out/"]
+BLOCKS = ["--memory-limit", "0"]  # nothing fits
+ROWS = ["rows", "-t", "kind", "-o", "out/", *BLOCKS]
 CSV = ["goods.csv", "-t", "kind", "--memory-limit", "0", "-o", "out.csv"]
 
 
@@ -106,7 +108,7 @@ def test_blocks_of_csv_give_the_file_of_memory(folder, expected):
 
 @pytest.mark.parametrize("out", ["out.csv", "out.tsv", "out.parquet"])
 def test_blocks_become_one_file_too(folder, expected, out):
-    assert run("label", "rows", "-t", "kind", "-o", out, "-q") == 0
+    assert run("label", "rows", "-t", "kind", "-o", out, "-q", *BLOCKS) == 0
     whole = pl.read_parquet(expected / "memory.parquet")
     if out == "out.parquet":
         assert pl.read_parquet(out).equals(whole)
@@ -129,7 +131,7 @@ def test_all_options_mean_what_they_mean_in_memory(folder):
 
 def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     facts = []
-    for more in (["goods.parquet", "--method", "anchored", "-o", "a.csv"], ["rows", "-o", "b/"]):
+    for more in (["goods.parquet", "--method", "anchored", "-o", "a.csv"], ["rows", "-o", "b/", *BLOCKS]):
         assert run("label", *more, "-t", "kind", "--json") == 0
         facts.append(json.loads(capsys.readouterr().out))
     memory, stream = facts
@@ -142,14 +144,14 @@ def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     assert speed["values_never_seen"] == {}
     size = sum(path.stat().st_size for path in (folder / "rows").iterdir())
     assert speed["bytes_per_second"] / speed["rows_per_second"] == pytest.approx(size / N)
-    assert run("label", "rows", "-t", "kind") == 0
+    assert run("label", "rows", "-t", "kind", *BLOCKS) == 0
     said = capsys.readouterr().out
     assert "rows/s" in said
     assert "Wrote rows-labelled/" in said
 
 
 def test_a_model_of_blocks_is_that_of_memory_and_predicts_in_blocks(folder, expected):
-    assert run("label", "rows", "-t", "kind", "--save", "m.green", "-o", "out/", "-q") == 0
+    assert run("label", *ROWS, "--save", "m.green", "-q") == 0
     new = goods().drop("kind")
     new.write_parquet("new.parquet", row_group_size=70)
     new.write_csv("new.csv")
@@ -162,7 +164,7 @@ def test_a_model_of_blocks_is_that_of_memory_and_predicts_in_blocks(folder, expe
 
 
 def test_predict_keeps_labels_and_adds_up_what_it_says(folder, capsys):
-    assert run("label", "rows", "-t", "kind", "--save", "m.green", "-o", "out/", "-q") == 0
+    assert run("label", *ROWS, "--save", "m.green", "-q") == 0
     goods().with_columns(color=pl.lit("pink")).write_parquet("new.parquet", row_group_size=70)
     facts = []
     for name, more in [("a.csv", []), ("b.csv", ["--memory-limit", "0"])]:
@@ -177,7 +179,7 @@ def test_predict_keeps_labels_and_adds_up_what_it_says(folder, capsys):
 
 def test_an_empty_column_of_numbers_becomes_the_classes_in_every_block(folder):
     """The type is decided by all rows: a block without labels must not have another than the next."""
-    assert run("label", "rows", "-t", "kind", "--save", "m.green", "-o", "out/", "-q") == 0
+    assert run("label", *ROWS, "--save", "m.green", "-q") == 0
     goods().with_columns(kind=pl.lit(None, dtype=pl.Float64)).write_parquet("new.parquet", row_group_size=100)
     assert run("predict", "m.green", "new.parquet", "--memory-limit", "0", "-o", "b.parquet", "-q") == 0
     assert set(pl.read_parquet("b.parquet")["kind"]) == {"toy", "tool"}
@@ -185,7 +187,7 @@ def test_an_empty_column_of_numbers_becomes_the_classes_in_every_block(folder):
 
 def test_the_report_says_that_it_is_made_from_a_sample(folder, monkeypatch):
     monkeypatch.setattr(streaming, "PAGE_ROWS", 50)
-    assert run("label", "rows", "-t", "kind", "--report", "r.html", "-o", "out/", "-q") == 0
+    assert run("label", *ROWS, "--report", "r.html", "-q") == 0
     page = (folder / "r.html").read_text()
     assert "Made from a sample." in page
     assert "of its 600 rows were kept for this page" in page
@@ -251,8 +253,12 @@ def test_a_decimal_comma_is_known_from_the_sample(folder, monkeypatch):
 
 def test_a_table_is_read_in_blocks_when_it_does_not_fit(folder, monkeypatch):
     size = csv_text.TEXT_GROWS * (folder / "goods.csv").stat().st_size
-    assert must_stream("rows", None, None)
-    assert must_stream("rows/*.parquet", None, None)
+    for several in ("rows", "rows/*.parquet"):
+        fits = table_blocks.PARQUET_GROWS * ParquetBlocks(several).unpacked_bytes
+        assert not must_stream(several, None, None)
+        assert not must_stream(several, None, fits)
+        assert must_stream(several, None, fits - 1)
+        assert must_stream(several, "local", None)
     assert not must_stream("goods.csv", None, None)
     assert not must_stream("goods.csv", None, size)
     assert must_stream("goods.csv", None, size - 1)
@@ -302,6 +308,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from greenlabel.dask_blocks import connect, current_client
+from greenlabel.parquet_blocks import ParquetBlocks
 from greenlabel.tables import csv_text, parts
 csv_text.BLOCK_BYTES = 4000
 def slow(writer):
@@ -345,7 +352,7 @@ def test_a_killed_run_leaves_the_old_output_whole(folder):
 
 
 def test_an_interrupt_leaves_nothing(folder):
-    said = interrupted(folder, signal.SIGINT, "label", "rows", "-t", "kind", "-o", "out/")
+    said = interrupted(folder, signal.SIGINT, "label", *ROWS)
     assert b"Traceback" not in said
     assert left(folder) == []
 
@@ -356,7 +363,7 @@ def test_a_forced_folder_takes_the_place_of_the_old_one(folder, monkeypatch, has
         monkeypatch.setattr("greenlabel.files.exchange", lambda one, other: False)
     (folder / "out").mkdir()
     (folder / "out" / "part-00099.parquet").write_text("mine")
-    assert run("label", "rows", "-t", "kind", "-o", "out/", "--force", "-q") == 0
+    assert run("label", *ROWS, "--force", "-q") == 0
     assert pl.read_parquet("out/*.parquet").height == N
     assert left(folder) == ["out"]
 
@@ -368,7 +375,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(folder):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
         "from greenlabel.cli import main\n"
         "for out in ('out/', 'out.parquet', 'out.csv'):\n"
-        "    sys.argv = ['greenlabel', 'label', 'rows', '-t', 'kind', '-o', out]\n"
+        "    sys.argv = ['greenlabel', 'label', 'rows', '-t', 'kind', '-o', out, '--memory-limit', '0']\n"
         "    try: main()\n"
         "    except SystemExit as end: print(end.code)\n"
     )
@@ -439,9 +446,9 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
     "vectors": (None, [*ROWS, "--vectors", "v.npy"], "--vectors v.npy is not for a table that is read in blocks"),
     "shares": (None, [*ROWS, "--shares", "balanced"], "--shares balanced is not for a table"),
     "method": (None, [*ROWS, "--method", "green"], "--method green is not for a table"),
-    "memory": (None, [*ROWS, "--memory-limit", "much"], "--memory-limit much is no number of bytes"),
-    "standard output": (None, ["rows", "-t", "kind", "-o", "-"], "not written to standard output"),
-    "no format": (None, ["rows", "-t", "kind", "-o", "out.xlsx"], "give a folder (ending in /), or a name"),
+    "memory": (None, [*ROWS[:-2], "--memory-limit", "much"], "--memory-limit much is no number of bytes"),
+    "standard output": (None, ["rows", "-t", "kind", "-o", "-", *BLOCKS], "not written to standard output"),
+    "no format": (None, ["rows", "-t", "kind", "-o", "out.xlsx", *BLOCKS], "give a folder (ending in /), or a name"),
     "no folder": (None, ["rows", "-t", "kind", "-o", "no/out/"], "The folder no does not exist"),
     "into the input": (None, ["rows", "-t", "kind", "-o", "rows/out/"], "lies in the folder that is read"),
     "over the input": (None, ["rows", "-t", "kind", "-o", "rows/", "--force"], "holds the table that is read"),

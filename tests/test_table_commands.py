@@ -57,7 +57,7 @@ def test_label_report_save_and_predict(folder, capsys):
     assert said.err == ""
     frame = pl.read_parquet("out.parquet")
     assert is_right(frame)
-    assert frame.columns == [*HEADER.split(","), "kind_source", "kind_confidence", "kind_margin"]
+    assert frame.columns == [*HEADER.split(","), "kind_source", "kind_confidence", "kind_margin", "kind_predicted"]
     assert frame["kind_source"].to_list() == ["given"] * 24 + ["predicted"] * 96
     assert run("predict", "m.green", "shop.csv", "-o", "new.csv") == 0
     assert is_right(pl.read_csv("new.csv"))
@@ -68,7 +68,7 @@ def test_the_output_is_named_after_the_input(folder):
     assert run("label", "shop.csv", "-t", "kind") == 0
     text = (folder / "shop-labelled.csv").read_text().splitlines()
     before = (folder / "shop.csv").read_text().splitlines()
-    assert [line.rsplit(",", 4)[0] for line in text] == [line.rsplit(",", 1)[0] for line in before]
+    assert [line.rsplit(",", 5)[0] for line in text] == [line.rsplit(",", 1)[0] for line in before]
 
 
 def test_an_output_is_not_overwritten_without_force(folder, capsys):
@@ -259,7 +259,7 @@ def test_predict_says_what_the_output_cannot_hold(folder, capsys):
 
 def test_a_table_that_is_full_already_is_passed_on(folder, capsys):
     assert run("label", "shop.csv", "-t", "kind", "-o", "full.csv", "--save", "m.green", "-q") == 0
-    pl.read_csv("full.csv").drop("kind_source", "kind_confidence", "kind_margin").write_csv("new.csv")
+    pl.read_csv("full.csv").select(HEADER.split(",")).write_csv("new.csv")
     assert run("predict", "m.green", "new.csv") == 0
     assert "120 rows: 120 had a label, 0 filled in" in capsys.readouterr().out
 

@@ -1,8 +1,8 @@
 """Tables: a half-empty column in, the filled table out.
 
-files       read and write; csv_text, table_blocks, parts in blocks
+files       read and write; csv_text, table_blocks, parts in blocks; encodings of text
 columns     columns -> features; kinds of columns
-targets     the column to fill
+targets     the column to fill; rounds where it was filled before
 outcome     answers, and how far they can be trusted
 words, charts, plane, page  the report
 saved       models as files

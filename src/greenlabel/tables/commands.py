@@ -29,6 +29,14 @@ Vectors = Annotated[
     Path | None,
     typer.Option(metavar="NPY", help="Embeddings beside the table: a .npy file with one row for each.", readable=False),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of a CSV or TSV file that is not UTF-8: cp1252, latin-1, utf-16, …"),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|N", help="The sheet of a workbook, by its name or number; the first if not given."),
+]
 Confident = Annotated[
     float | None,
     typer.Option("--only-confident", min=0, max=1, metavar="P", help="Leave a cell empty below this confidence."),
@@ -85,6 +93,8 @@ def label(
         typer.Option(metavar="NAME", help="Columns that name the rows and say nothing about them; as --features."),
     ] = None,
     vectors: Vectors = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     unlabelled: Annotated[
         list[str] | None,
         typer.Option(metavar="VALUE", help="A value of the target that means no label; may be repeated."),
@@ -122,20 +132,24 @@ def label(
     """Fill in the missing labels of a table.
 
     Rows in which the target column is empty get a label, from the rows in which it is not. The other columns stay as
-    they are; COLUMN_source, COLUMN_confidence and COLUMN_margin are added.
+    they are; COLUMN_source, COLUMN_confidence, COLUMN_margin and COLUMN_predicted are added.
 
-    A folder, a pattern, or a table that would not fit in memory is read in blocks and labelled by --method anchored.
+    The output may be corrected and labelled again: cells that were changed, or whose source says given or checked, are
+    labels; the others are filled in anew.
+
+    A table that would not fit in memory is read in blocks and labelled by --method anchored.
     """
     check_table(table)
     leave_home_alone()
     with loading():
-        from greenlabel.tables.files import check_apart, check_output
-        from greenlabel.tables.opening import in_blocks
+        from greenlabel.tables.files import after, check_apart, check_output, check_reading
+        from greenlabel.tables.opening import AtOnce, in_blocks
         from greenlabel.tables.streaming import check_options, label_stream
         from greenlabel.tables.summary import summary_text
         from greenlabel.tables.table_blocks import must_stream, read_size
 
-    beside = [path for path in (report, save) if path is not None]
+    check_reading(table, encoding, sheet)
+    beside = [path for path in (save, report) if path is not None]
     for path in beside:
         check_output(path, force)
     check_apart(table, *beside)
@@ -152,54 +166,37 @@ def label(
     with progress(quiet, report is not None, context.obj) as bar, threads(jobs):
         if must_stream(str(table), scheduler, limit):
             check_options(shares=shares, vectors=vectors, method=None if method in ("auto", "anchored") else method)
-            with in_blocks(str(table), out, beside, scheduler, jobs, force, bar) as blocks:
+            with in_blocks(str(table), out, beside, scheduler, jobs, force, bar, encoding) as blocks:
                 result = label_stream(blocks.run, target, blocks.write, memory_limit=limit, **options)
             out, left = blocks.name, blocks.left_out
         else:
-            out = out or str(default_output(table))
-            check_apart(Path(out), *beside)
-            result, left = label_at_once(table, target, Path(out), vectors, method, shares, force, bar, options)
+            whole = AtOnce(str(table), out, force, encoding, sheet)
+            check_apart(whole.path, *beside)
+            result, left = label_at_once(whole, target, vectors, method, shares, bar, options)
+            out = whole.name
         result.warnings += warn_left_out(out, left)
         if save is not None:
-            with bar.stages("saving"):
+            with bar.stages("saving"), after([out], beside):
                 result.save(save)
         if report is not None:
             result.seconds = bar.stages.seconds
-            with bar.stages("report"):
-                result.report(
-                    report, title=target if str(table) == "-" else table.name if table.is_file() else str(table)
-                )
+            title = target if str(table) == "-" else table.name if table.is_file() else str(table)
+            with bar.stages("report"), after([out, *beside[:-1]], [report]):
+                result.report(report, title=title)
     wrote = [str(path) for path in (out, report, save) if path is not None and str(path) != "-"]
     result.seconds = bar.stages.seconds
     tell(result.summary(), summary_text(result), wrote, as_json, quiet, out)
 
 
 def label_at_once(
-    table: Path,
-    target: str,
-    out: Path,
-    vectors: Path | None,
-    method: str,
-    shares: str | None,
-    force: bool,
-    bar: Bar,
-    options: dict[str, Any],
+    whole: Any, target: str, vectors: Path | None, method: str, shares: str | None, bar: Bar, options: dict[str, Any]
 ) -> tuple[Any, list[str]]:
     """Read, label and write a table that fits in memory; the result, and columns that the output cannot hold."""
-    from greenlabel.tables.files import (
-        WRITERS,
-        check_output,
-        left_out,
-        read_shares,
-        read_table,
-        read_vectors,
-        write_table,
-    )
+    from greenlabel.tables.files import read_shares, read_vectors
     from greenlabel.tables.labelling import label_table
 
-    check_output(out, force, WRITERS)
     with bar.stages("reading"):
-        frame = read_table(table)
+        frame = whole.read()
         embeddings = None if vectors is None else read_vectors(vectors)
         class_shares = shares if shares in (None, "labels", "balanced") else read_shares(Path(shares))
     filled, result = label_table(
@@ -212,8 +209,7 @@ def label_at_once(
         **options,
     )
     with bar.stages("writing"):
-        write_table(out, filled)
-    return result, left_out(out, filled)
+        return result, whole.write(filled)
 
 
 def predict(
@@ -226,6 +222,8 @@ def predict(
     out: Out = None,
     only_confident: Confident = None,
     vectors: Vectors = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     scheduler: Scheduler = None,
     memory_limit: MemoryLimit = None,
     jobs: Jobs = None,
@@ -236,52 +234,54 @@ def predict(
     """Label new rows with a saved model.
 
     All columns of the table are kept, and the same ones are added as by label. Labels that the table holds already
-    are kept too. A folder, a pattern, or a table that would not fit in memory is read in blocks.
+    are kept too. A table that would not fit in memory is read in blocks.
     """
     check_model(model)
     check_table(table)
     leave_home_alone()
     with loading():
-        from greenlabel.tables.opening import in_blocks
+        from greenlabel.tables.files import check_apart, check_reading
+        from greenlabel.tables.opening import AtOnce, in_blocks
         from greenlabel.tables.saved import load_model
         from greenlabel.tables.streaming import check_options, predict_stream
         from greenlabel.tables.summary import prediction_text
         from greenlabel.tables.table_blocks import must_stream, read_size
 
+    check_reading(table, encoding, sheet)
     with progress(quiet, False, context.obj) as bar, threads(jobs):
         if must_stream(str(table), scheduler, read_size(memory_limit)):
             check_options(vectors=vectors)
             with bar.stages("reading"):
                 saved = load_model(model)
-            with in_blocks(str(table), out, [model], scheduler, jobs, force, bar) as blocks:
+            with in_blocks(str(table), out, [model], scheduler, jobs, force, bar, encoding) as blocks:
                 facts = predict_stream(blocks.run, saved, blocks.write, only_confident)
             out, left = blocks.name, blocks.left_out
         else:
-            out = out or str(default_output(table))
-            facts, left = predict_at_once(model, table, Path(out), vectors, only_confident, force, bar)
-        facts["warnings"] = warn_left_out(out, left)
+            whole = AtOnce(str(table), out, force, encoding, sheet)
+            check_apart(whole.path, model)
+            facts, left = predict_at_once(model, whole, vectors, only_confident, bar)
+            out = whole.name
+        facts["warnings"] += warn_left_out(out, left)
     facts["seconds"] = bar.stages.seconds
     tell(facts, prediction_text(facts), [out] if out != "-" else [], as_json, quiet, out)
 
 
 def predict_at_once(
-    model: Path, table: Path, out: Path, vectors: Path | None, only_confident: float | None, force: bool, bar: Bar
+    model: Path, whole: Any, vectors: Path | None, only_confident: float | None, bar: Bar
 ) -> tuple[dict[str, Any], list[str]]:
     """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
-    from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
+    from greenlabel.tables.files import read_vectors
     from greenlabel.tables.labelling import predict_table
     from greenlabel.tables.saved import load_model
 
-    check_output(out, force, WRITERS)
     with bar.stages("reading"):
         saved = load_model(model)
-        frame = read_table(table)
+        frame = whole.read()
         embeddings = None if vectors is None else read_vectors(vectors)
     with bar.stages("labels"):
         filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
     with bar.stages("writing"):
-        write_table(out, filled)
-    return facts, left_out(out, filled)
+        return facts, whole.write(filled)
 
 
 def leave_home_alone() -> None:
@@ -294,16 +294,6 @@ def warn_left_out(out: str, columns: list[str]) -> list[str]:
         return []
     names = ", ".join(map(repr, columns))
     return [f"Plain cells alone fit into {out}: column {names} is left out; write .parquet to keep it."]
-
-
-def default_output(table: Path) -> Path:
-    """Beside the input, in its format where that can be written."""
-    if str(table) == "-":
-        return table
-    from greenlabel.tables.files import WRITERS
-
-    suffix = table.suffix if table.suffix.lower() in WRITERS else ".csv"
-    return table.with_name(f"{table.stem}-labelled{suffix}")
 
 
 def tell(facts: dict[str, Any], text: str, wrote: list[str], as_json: bool, quiet: bool, out: str) -> None:

@@ -18,6 +18,7 @@ from greenlabel.blocks import Blocks, Reader
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import FileMark
+from greenlabel.tables.encodings import UTF_8, as_utf8
 
 with requires("tables"):
     import polars as pl
@@ -40,12 +41,13 @@ class CsvLayout:
     separator: str
     has_one_column: bool  # by its first line: an empty line then is an empty cell
     names: tuple[str, ...] = ()  # of the columns, where they are known already
+    encoding: str = UTF_8
 
     @classmethod
     def of(cls, name: str, raw: bytes, separator: str | None) -> Self:
         """From the beginning of the text."""
         if raw.startswith(UTF_16):
-            raise TableError(f"{name} is UTF-16 text; save the table as UTF-8.")
+            raise TableError(f"{name} is UTF-16 text; save the table as UTF-8, or give --encoding utf-16.")
         head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
         if not head.strip():
             raise TableError(f"{name} has no header; give a row of column names first.")
@@ -54,6 +56,7 @@ class CsvLayout:
 
     def parse(self, raw: bytes, before: int = 0, only: tuple[str, ...] | None = None) -> Any:
         """The fields of all rows as text. ``before`` rows come before these; ``only`` names some of the columns."""
+        raw = as_utf8(raw, self.encoding, self.name)
         names = self.names or tuple(f"f{i}" for i in range(self._most_columns(raw)))
         columns = only if self.names else None
         try:
@@ -118,7 +121,7 @@ def _trouble(message: str, before: int) -> str:
     if "UTF8" in message or "utf-8" in message.lower():
         found = re.search(r"Row #(\d+)", message)
         place = f"line {int(found[1]) + before}" if found else "it"
-        return f"{place} is not UTF-8 text; save the table as UTF-8."
+        return f"{place} is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)."
     return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
 
 
@@ -128,9 +131,9 @@ def _trouble(message: str, before: int) -> str:
 class CsvBlocks(Blocks):
     """Stretches of a CSV file as frames of text. The file is read once to find where they end and count their rows."""
 
-    def __init__(self, path: Path, separator: str | None = None, block_bytes: int | None = None):
+    def __init__(self, path: Path, separator: str | None = None, block_bytes: int | None = None, encoding: str = UTF_8):
         self._mark = FileMark.of(path)
-        self._layout, start = read_header(self._mark, separator)
+        self._layout, start = read_header(self._mark, separator, encoding)
         self._only: tuple[str, ...] | None = None
         self._stretches: list[range] = []
         sizes: list[int] = []
@@ -161,11 +164,11 @@ class CsvBlocks(Blocks):
         self._mark.check()
 
 
-def read_header(mark: FileMark, separator: str | None) -> tuple[CsvLayout, int]:
+def read_header(mark: FileMark, separator: str | None, encoding: str = UTF_8) -> tuple[CsvLayout, int]:
     """The layout of a file, and the byte at which its first row of data begins."""
     with mark.path.open("rb") as file:
         raw = file.read(2**20)
-        layout = CsvLayout.of(str(mark.path), raw, separator)
+        layout = replace(CsvLayout.of(str(mark.path), raw, separator), encoding=encoding)
         while (stop := first_end(raw)) is None and (more := file.read(2**20)):
             raw += more
             if len(raw) > LONGEST_ROW:

@@ -9,8 +9,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,27 +21,30 @@ from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
 from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
+from greenlabel.tables.encodings import as_utf8, check_encoding
 from greenlabel.tables.paths import STANDARD, nearest_file
 
 with requires("tables"):
     import fastexcel
     import polars as pl
 
+TEXT = (".csv", ".tsv")
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
 EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_TEXT = 2**20, 2**14, 2**15  # what a sheet must stay below
 
 
-def read_table(path: Path) -> pl.DataFrame:
-    """The table in a file. Columns of text formats are text."""
+def read_table(path: Path, encoding: str | None = None, sheet: str | None = None) -> pl.DataFrame:
+    """The table in a file, of a workbook that in one sheet. Columns of text formats are text."""
+    check_reading(path, encoding, sheet)
     if path == STANDARD:
-        return read_csv("standard input", sys.stdin.buffer.read())
+        return _read_text(path, encoding)
     if path.is_dir():
         raise TableError(f"{path} is a folder; give a file.")
     reader = READERS[_extension(path, READERS)]
     try:
-        frame = reader(path)
+        frame = reader(path, *(option for option in (encoding, sheet) if option is not None))
     except FileNotFoundError:
         raise TableError(f"{path} does not exist{nearest_file(path)}") from None
     except TableError:
@@ -54,6 +57,16 @@ def read_table(path: Path) -> pl.DataFrame:
     if not frame.height:
         raise TableError(f"{path} holds no rows; give a table with a row of column names and rows below it.")
     return frame
+
+
+def check_reading(path: Path, encoding: str | None, sheet: str | None) -> None:
+    """Refuse options that mean nothing for a file."""
+    if encoding is not None:
+        check_encoding(encoding)
+        if path != STANDARD and path.suffix.lower() not in TEXT:
+            raise TableError(f"--encoding is for {' and '.join(TEXT)} files; leave it out for {path}.")
+    if sheet is not None and path.suffix.lower() != ".xlsx":
+        raise TableError(f"--sheet is for .xlsx files; leave it out for {path}.")
 
 
 def write_table(path: Path, frame: pl.DataFrame) -> None:
@@ -81,7 +94,26 @@ def told(path: Path) -> Iterator[None]:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
-        raise TableError(f"{path} cannot be written: {reason}; nothing was written.") from error
+        raise NotWritten(path, reason) from error
+
+
+class NotWritten(TableError):
+    """A file that cannot be written, and what became of the others."""
+
+    def __init__(self, path: Path, reason: str, others: str = "nothing was written"):
+        super().__init__(f"{path} cannot be written: {reason}; {others}.")
+        self.path, self.reason = path, reason
+
+
+@contextmanager
+def after(written: Sequence[Any], missing: Sequence[Any]) -> Iterator[None]:
+    """Where a file cannot be written after others, say which are there and which are not."""
+    try:
+        yield
+    except NotWritten as error:
+        there, not_there = (" and ".join(map(str, names)) for names in (written, missing))
+        others = f"{there} {'is' if len(written) == 1 else 'are'} written, {not_there} "
+        raise NotWritten(error.path, error.reason, others + ("is not" if len(missing) == 1 else "are not")) from error
 
 
 def left_out(path: Path, frame: pl.DataFrame) -> list[str]:
@@ -143,7 +175,7 @@ def check_output(path: Path, force: bool, formats: Any = None) -> None:
         raise TableError(f"The folder {path.parent} does not exist; make it, or write elsewhere.")
     if not os.access(path.parent, os.W_OK):
         raise TableError(f"The folder {path.parent} may not be written to; write elsewhere.")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:  # a link that leads nowhere is something too
         raise TableError(f"{path} exists already; give --force to overwrite it, or another name.")
 
 
@@ -239,11 +271,29 @@ def _as_text(array: Any) -> Any:
     return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
-def _read_excel(path: Path) -> pl.DataFrame:
-    """The first sheet. Names that stand twice would be told apart by numbers unseen, so they are looked at first."""
-    sheet = fastexcel.read_excel(path).load_sheet(0, header_row=None, n_rows=1, dtypes="string")
-    check_names([value for value in sheet.to_polars().row(0) if value] if sheet.height else [])
-    return pl.read_excel(path, infer_schema_length=None, raise_if_empty=False)
+def _read_text(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    name, raw = ("standard input", sys.stdin.buffer.read()) if path == STANDARD else (str(path), path.read_bytes())
+    return read_csv(name, as_utf8(raw, check_encoding(encoding), name), "\t" if path.suffix.lower() == ".tsv" else None)
+
+
+def _read_excel(path: Path, sheet: str | None = None) -> pl.DataFrame:
+    """A sheet. Names that stand twice would be told apart by numbers unseen, so they are looked at first."""
+    book = fastexcel.read_excel(path)
+    name = find_sheet(path, book.sheet_names, sheet)
+    head = book.load_sheet(name, header_row=None, n_rows=1, dtypes="string")
+    check_names([value for value in head.to_polars().row(0) if value] if head.height else [])
+    return pl.read_excel(path, sheet_name=name, infer_schema_length=None, raise_if_empty=False)
+
+
+def find_sheet(path: Path, names: list[str], sheet: str | None) -> str:
+    """The sheet of a name or a number, counted from 1; the first if none is asked for."""
+    if sheet is None:
+        return names[0]
+    if sheet in names:
+        return sheet
+    if sheet.isdecimal() and 1 <= int(sheet) <= len(names):
+        return names[int(sheet) - 1]
+    raise TableError(f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, names))}.")
 
 
 def _read_json_lines(path: Path) -> pl.DataFrame:
@@ -261,9 +311,9 @@ def _read_json_lines(path: Path) -> pl.DataFrame:
         raise
 
 
-READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".csv": lambda path: read_csv(str(path), path.read_bytes()),
-    ".tsv": lambda path: read_csv(str(path), path.read_bytes(), "\t"),
+READERS: dict[str, Callable[..., pl.DataFrame]] = {
+    ".csv": _read_text,
+    ".tsv": _read_text,
     ".parquet": lambda path: pl.read_parquet(path),
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,

@@ -12,13 +12,12 @@ from greenlabel.checks import check_real
 from greenlabel.errors import LabelError, ParameterError, TableError
 from greenlabel.extras import requires
 from greenlabel.tables.files import nearest_name
+from greenlabel.tables.rounds import MARKS, Round, named_counts, read_round
 from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.targets import check_type, has_label
+from greenlabel.tables.targets import doubtful
 
 with requires("tables"):
     import polars as pl
-
-ADDED = ("source", "confidence", "margin")
 
 
 def check_target(table: pl.DataFrame, target: str) -> None:
@@ -26,15 +25,10 @@ def check_target(table: pl.DataFrame, target: str) -> None:
         raise TableError(f"The table has no column {target!r}; {nearest_name(target, table.columns)}")
 
 
-def check_names_free(table: pl.DataFrame, target: str) -> None:
-    taken = [f"{target}_{suffix}" for suffix in ADDED if f"{target}_{suffix}" in table.columns]
-    if taken:
-        raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
-
-
-def check_not_full(target: str, given: NDArray[np.integer]) -> None:
+def check_not_full(target: str, classes: list[Any], given: NDArray[np.integer]) -> None:
     if (given >= 0).all():
-        raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.")
+        advice = "".join(f" If {label} means no label, say --unlabelled {label}." for label in doubtful(classes))
+        raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.{advice}")
 
 
 def check_confident(only_confident: float | None) -> None:
@@ -51,13 +45,15 @@ def decided(probabilities: Any, only_confident: float | None) -> Any:
 
 
 def labelled_columns(
-    column: pl.Series, classes: list[Any], is_given: Any, answers: Any, probabilities: Any
+    column: pl.Series, classes: list[Any], origin: Any, answers: Any, probabilities: Any
 ) -> list[pl.Series]:
-    """The filled column, and where each label is from and how sure it is."""
+    """The filled column, where each label is from and how sure it is, and what was filled in."""
+    is_given = origin > 0
     # A value that stands for "no label" gives way to nothing where the row is left empty.
     column = column.set(pl.Series(~is_given), None)
     filled = fill(column, classes, np.where(is_given, -1, answers))
-    return [filled, *sureness(column.name, is_given, answers, probabilities)]
+    predicted = filled.set(pl.Series(is_given), None).alias(f"{column.name}_predicted")
+    return [filled, *sureness(column.name, origin, answers, probabilities), predicted]
 
 
 def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
@@ -68,10 +64,11 @@ def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) ->
     return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
 
 
-def sureness(target: str, is_given: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
+def sureness(target: str, origin: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
     """Where each label is from, and how sure it is: two columns of shares, 1 where it was given."""
+    is_given = origin > 0
     top = np.partition(probabilities, -2, axis=1)[:, -2:]
-    source = np.array([None, "given", "predicted"], dtype=object)[np.where(is_given, 1, np.where(answers < 0, 0, 2))]
+    source = np.where(~is_given & (answers >= 0), "predicted", MARKS[origin])
     return [
         pl.Series(f"{target}_source", source.tolist(), dtype=pl.String),
         pl.Series(f"{target}_confidence", np.where(is_given, 1.0, top[:, 1]).round(4)),
@@ -79,20 +76,24 @@ def sureness(target: str, is_given: Any, answers: Any, probabilities: Any) -> li
     ]
 
 
-def target_of_new_rows(table: pl.DataFrame, saved: SavedModel, holds_labels: bool | None = None) -> pl.Series:
+def round_of_new_rows(table: pl.DataFrame, saved: SavedModel, rows: Any = None) -> Round:
+    """The labels that new rows have already; none where they lack the column."""
+    if saved.target in table.columns:
+        return read_round(table, saved.target, saved.unlabelled, rows)
+    labels = pl.Series(saved.target, [None] * table.height)
+    return Round(labels, np.zeros(table.height, np.int8), 0)
+
+
+def target_of_new_rows(old: Round, saved: SavedModel, holds_labels: bool | None = None) -> pl.Series:
     """The column that the labels go into: the table's own if it holds some, and can hold the model's classes.
 
     ``holds_labels`` says whether the whole table does, where this one is a part of it.
     """
-    labels = pl.Series(saved.classes)
-    if saved.target not in table.columns:
-        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
-    column = table[saved.target]
-    check_type(column)
+    labels, column = pl.Series(saved.classes), old.labels
     if holds_labels is None:
-        holds_labels = bool(has_label(column, saved.unlabelled).any())
+        holds_labels = bool(old.origin.any())
     if not holds_labels and column.dtype != pl.String:
-        return pl.Series(saved.target, [None] * table.height, dtype=labels.dtype)
+        return pl.Series(saved.target, [None] * len(column), dtype=labels.dtype)
     try:
         labels.cast(column.dtype)
     except pl.exceptions.PolarsError as error:
@@ -105,14 +106,16 @@ def target_of_new_rows(table: pl.DataFrame, saved: SavedModel, holds_labels: boo
 
 
 def prediction_facts(
-    saved: SavedModel, is_given: Any, answers: Any, is_reached: Any, unseen: dict[str, int]
+    saved: SavedModel, old: Round, answers: Any, is_reached: Any, unseen: dict[str, int]
 ) -> dict[str, Any]:
     """What new rows were given."""
+    is_given = old.origin > 0
     counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
     return {
         "rows": len(answers),
         "target": saved.target,
         "labels_given": int(is_given.sum()),
+        "label_sources": named_counts(old.counts),
         "labels_predicted": dict(zip(map(str, saved.classes), counts.tolist(), strict=True)),
         "rows_left_empty": int((~is_given & (answers < 0)).sum()),
         "rows_not_reached": int((~is_reached & ~is_given).sum()),

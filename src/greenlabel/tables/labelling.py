@@ -25,19 +25,20 @@ from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
 from greenlabel.tables.filling import (
     check_confident,
-    check_names_free,
     check_not_full,
     check_target,
     decided,
     labelled_columns,
     prediction_facts,
+    round_of_new_rows,
     target_of_new_rows,
 )
 from greenlabel.tables.outcome import HeldOut, Outcome
 from greenlabel.tables.page import summary_html, write_report
+from greenlabel.tables.rounds import added_names, all_names, check_names_free, named_counts, read_round, round_doubts
 from greenlabel.tables.saved import SavedModel
 from greenlabel.tables.summary import summary_text
-from greenlabel.tables.targets import doubts, has_label, read_target
+from greenlabel.tables.targets import doubts, read_target
 
 with requires("tables"):
     import polars as pl
@@ -91,6 +92,9 @@ def label_table(
 ) -> tuple[Any, TableResult]:
     """Fill the empty cells of a column from the rows in which it is known.
 
+    A frame that was filled before may come again: cells that were changed by hand, or whose source says "given" or
+    "checked", are labels, and the others are filled in anew.
+
     Parameters
     ----------
     frame : pandas or polars DataFrame
@@ -111,7 +115,8 @@ def label_table(
 
     Returns
     -------
-    frame : the same with ``target`` filled, and ``<target>_source``, ``<target>_confidence``, ``<target>_margin``
+    frame : the same with ``target`` filled, and ``<target>_source``, ``<target>_confidence``, ``<target>_margin``,
+        ``<target>_predicted``
     result : a TableResult
 
     Examples
@@ -137,9 +142,11 @@ def label_table(
     if vectors is not None:
         table = with_vectors(table, vectors)
     with stages("features"):
-        classes, given = read_target(table[target], unlabelled)
-        check_names_free(table, target)
-        check_not_full(target, given)
+        check_names_free(table.columns, target)
+        labels = read_round(table, target, unlabelled)
+        table = table.drop(added_names(table.columns, target))
+        classes, given = read_target(labels.labels, unlabelled)
+        check_not_full(target, classes, given)
         names = choose_columns(table.columns, target, features, drop, id)
         steps = TableFeatures(scale, random_state)
         X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
@@ -167,14 +174,19 @@ def label_table(
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=stages.seconds,
-        warnings=[*doubts(classes), *(str(caution.message) for caution in cautions)],
+        warnings=[
+            *round_doubts(target, labels.untold),
+            *doubts(classes, int((given >= 0).sum())),
+            *(str(caution.message) for caution in cautions),
+        ],
+        label_sources=named_counts(labels.counts),
         experts=getattr(model, "expert_scores_", {}),
         estimate=estimate_of(model),
         model=model,
         features=steps,
     )
     result.frame, result.unlabelled = table, unlabelled
-    columns = labelled_columns(table[target], classes, given >= 0, result.answers, probabilities)
+    columns = labelled_columns(labels.labels, classes, labels.origin, result.answers, probabilities)
     filled = with_columns(frame, columns)
     result.seconds = stages.seconds
     return filled, result
@@ -185,19 +197,21 @@ def predict_table(
 ) -> tuple[Any, dict[str, Any]]:
     """Label the rows of a new frame with a saved model; labels that the frame holds already are kept.
 
+    Of a frame that was filled before, labels are what ``label_table`` takes for labels; the rest is filled in anew.
+
     ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
 
     Returns the frame with the same columns as label_table adds, and the facts: rows, labels, values never seen.
     """
     table = as_polars(frame)
-    check_names_free(table, saved.target)
+    check_names_free(table.columns, saved.target)
+    old = round_of_new_rows(table, saved)
     X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
     probabilities, is_reached = saved.model.answer_new_rows(X)
     answers = decided(probabilities, only_confident)
-    column = target_of_new_rows(table, saved)
-    is_given = has_label(column, saved.unlabelled).to_numpy()
-    columns = labelled_columns(column, saved.classes, is_given, answers, probabilities)
-    return with_columns(frame, columns), prediction_facts(saved, is_given, answers, is_reached, unseen)
+    columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, answers, probabilities)
+    facts = prediction_facts(saved, old, answers, is_reached, unseen)
+    return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.untold)}
 
 
 def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
@@ -232,9 +246,9 @@ def as_polars(frame: Any) -> pl.DataFrame:
         return frame.collect()
     if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
         raise TableError(f"label_table takes a pandas or polars frame, got {type(frame).__name__}; make one of it.")
-    check_names([str(name) for name in frame.columns])
-    columns = [_as_series(str(name), frame[name]) for name in frame.columns]
-    return pl.DataFrame(columns)
+    names = pandas_names(frame)
+    check_names(names)
+    return pl.DataFrame([_as_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
 
 
 def _as_series(name: str, column: Any) -> pl.Series:
@@ -269,19 +283,26 @@ def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
 
 
 def with_columns(frame: Any, columns: list[pl.Series]) -> Any:
-    """The frame as it came, pandas or polars, with columns replaced or added."""
+    """The frame as it came, pandas or polars, with columns replaced or added; the first is the target."""
     if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         return as_polars(frame).with_columns(columns)
     filled = frame.copy()
-    names = {str(name): name for name in frame.columns}
+    names = dict(zip(pandas_names(frame), frame.columns, strict=True))
     below = ("",) * (frame.columns.nlevels - 1)  # of names that have levels
-    for series in columns:
-        if series.name in names:
-            name = names[series.name]
-            filled[name] = as_before(series, frame[name].dtype)
-        else:
-            filled[(series.name, *below) if below else series.name] = series.to_pandas().to_numpy()
+    for i, series in enumerate(columns):
+        new = (series.name, *below) if below else series.name
+        name = names.get(series.name, new)
+        is_target = i == 0 and series.name in names
+        filled[name] = as_before(series, frame[name].dtype) if is_target else series.to_pandas().to_numpy()
     return filled
+
+
+def pandas_names(frame: Any) -> list[str]:
+    """Names of the columns as text; of names that have levels, those that greenlabel added are their first level."""
+    names = [str(name) for name in frame.columns]
+    added = {name for target in names for name in all_names(target)}
+    firsts = [name[0] if isinstance(name, tuple) else None for name in frame.columns]
+    return [first if first in added else name for name, first in zip(names, firsts, strict=True)]
 
 
 def as_before(series: pl.Series, dtype: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A table opened to be read in blocks, together with its output and, where there is one, the cluster."""
+"""A table opened, together with its output: in blocks, where there is one on a cluster, or at once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from greenlabel.blocks import same
+from greenlabel.extras import requires
 from greenlabel.stages import Stages
-from greenlabel.tables.files import check_apart
-from greenlabel.tables.parts import output_of
+from greenlabel.tables.encodings import check_cuttable, check_encoding
+from greenlabel.tables.files import WRITERS, check_apart, check_output, left_out, read_table, write_table
+from greenlabel.tables.parts import FORMATS, Output, output_of
+from greenlabel.tables.paths import STANDARD
 from greenlabel.tables.streaming import Run
-from greenlabel.tables.table_blocks import open_table
+from greenlabel.tables.table_blocks import is_several, open_table
+
+with requires("tables"):
+    import polars as pl
 
 
 class Bar(Protocol):
@@ -35,15 +42,24 @@ class InBlocks:
 
 @contextmanager
 def in_blocks(
-    table: str, out: str | None, beside: list[Path], scheduler: str | None, jobs: int | None, force: bool, bar: Bar
+    table: str,
+    out: str | None,
+    beside: list[Path],
+    scheduler: str | None,
+    jobs: int | None,
+    force: bool,
+    bar: Bar,
+    encoding: str | None = None,
 ) -> Iterator[InBlocks]:
     """Open a table and its output, and a cluster; the output appears when this ends without an error."""
+    check_cuttable(check_encoding(encoding))
     output = output_of(table, out)
     output.check(force, table)
     check_apart(output.path, *beside)
     with workers(scheduler, jobs):
+        path = table if scheduler is None else str(Path(table).absolute())  # workers may be elsewhere
         with bar.stages("reading"):
-            blocks = open_table(table if scheduler is None else str(Path(table).absolute()))  # workers may be elsewhere
+            blocks = open_table(path, check_encoding(encoding))
         bar.expect(len(blocks))
         left = output.left_out(blocks.schema)
         run = Run(blocks, scheduler is not None, bar.stages, bar.tick)
@@ -60,3 +76,61 @@ def workers(scheduler: str | None, jobs: int | None) -> Iterator[None]:
 
     with cluster(scheduler, jobs):
         yield
+
+
+# At once
+
+
+class AtOnce:
+    """A table that fits in memory, and where it goes; of several files the parts go out as they came."""
+
+    def __init__(self, table: str, out: str | None, force: bool, encoding: str | None = None, sheet: str | None = None):
+        self._table, self._encoding, self._sheet = table, encoding, sheet
+        self._rows: list[range] | None = None  # of the parts
+        self._output = output_at_once(table, out)
+        if is_several(table):
+            self._output.check(force, table, WRITERS)
+        else:
+            check_output(self._output.path, force, WRITERS)
+
+    @property
+    def path(self) -> Path:
+        """Of the output."""
+        return self._output.path
+
+    @property
+    def name(self) -> str:
+        """Of the output, for people."""
+        return f"{self.path}{'/' if self._output.is_folder else ''}"
+
+    def read(self) -> pl.DataFrame:
+        if not is_several(self._table):
+            return read_table(Path(self._table), self._encoding, self._sheet)
+        blocks = open_table(self._table)
+        self._rows = [blocks.rows(i) for i in range(len(blocks))]
+        return pl.concat(list(blocks.map(same)))
+
+    def write(self, filled: pl.DataFrame) -> list[str]:
+        """Write the table. Returns columns that the output cannot hold."""
+        if self._rows is None or self._output.suffix not in FORMATS:
+            write_table(self.path, filled)
+            return left_out(self.path, filled)
+        without = self._output.left_out(filled.schema)
+        with self._output.opened(without) as write:
+            for rows in self._rows:
+                write(filled[rows.start : rows.stop])
+        return without
+
+
+def output_at_once(table: str, out: str | None) -> Output:
+    """What -o means for a table that is read at once; without it a name beside the input."""
+    path = Path(table)
+    if out is None and not is_several(table):
+        if path == STANDARD:
+            return Output(path, ".csv", False)
+        suffix = path.suffix if path.suffix.lower() in WRITERS else ".csv"
+        return Output(path.with_name(f"{path.stem}-labelled{suffix}"), suffix, False)
+    is_file = out is not None and not out.endswith("/") and Path(out).suffix.lower() in WRITERS
+    if out is not None and (is_file or out == "-" or not is_several(table)):
+        return Output(Path(out), "" if out == "-" else Path(out).suffix.lower(), False)
+    return output_of(table, out)

@@ -90,6 +90,7 @@ class Outcome:
     features: Any = None
     numbers: Ints | None = None  # (n,) of a sample: the numbers of its rows in the whole table, ascending
     whole: Tally | None = None  # of a sample: the tally of the whole table
+    label_sources: dict[str, int] = field(default_factory=dict)  # labels given, checked, changed by hand
     stream: dict[str, Any] = field(default_factory=dict)  # of a table read in blocks: speed, and what did not fit
 
     @cached_property
@@ -196,6 +197,7 @@ class Outcome:
             "rows": self.n_rows,
             "target": self.target,
             "labels_given": dict(zip(map(str, self.classes), given.tolist(), strict=True)),
+            "label_sources": self.label_sources,
             "labels_predicted": dict(zip(map(str, self.classes), filled.tolist(), strict=True)),
             "rows_left_empty": self.tally.empty,
             "rows_not_reached": self.tally.lost,

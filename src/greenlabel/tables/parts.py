@@ -7,6 +7,7 @@
 Parts have the format of the input, Parquet or CSV. All is written beside the place that it takes in the end.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Output:
     suffix: str  # of the file, or of each part
     is_folder: bool
 
-    def check(self, force: bool, table: str) -> None:
+    def check(self, force: bool, table: str, formats: Any = FORMATS) -> None:
         """Refuse, before any work, a place where nothing can be written, or where something would be lost."""
         for file in [Path(table)] if Path(table).is_file() else find_files(table):
             if self.path.resolve() in (file.resolve(), *file.resolve().parents):
@@ -46,13 +47,15 @@ class Output:
         if Path(table).is_dir() and Path(table).resolve() in self.path.resolve().parents:
             raise TableError(f"{self.path} lies in the folder that is read; write elsewhere.")
         if not self.is_folder:
-            check_output(self.path, force, FORMATS)
-        elif self.path.exists() or not self.path.parent.is_dir():
+            check_output(self.path, force, formats)
+        elif os.path.lexists(self.path) or not self.path.parent.is_dir():
             self._check_folder(force)
 
     def _check_folder(self, force: bool) -> None:
         if not self.path.parent.is_dir():
             raise TableError(f"The folder {self.path.parent} does not exist; make it, or write elsewhere.")
+        if not self.path.exists():
+            raise TableError(f"{self.path} is a link that leads nowhere; remove it, or give another name.")
         if not self.path.is_dir():
             raise TableError(f"{self.path} is a file; name a folder for the parts.")
         if not force:

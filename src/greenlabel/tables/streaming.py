@@ -29,19 +29,27 @@ from greenlabel.stages import START, Stages
 from greenlabel.tables.columns import TableFeatures, choose_columns, matching
 from greenlabel.tables.filling import (
     check_confident,
-    check_names_free,
     check_not_full,
     check_target,
     decided,
     labelled_columns,
     prediction_facts,
+    round_of_new_rows,
     target_of_new_rows,
 )
 from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, graph_facts
 from greenlabel.tables.outcome import HeldOut, Tally
 from greenlabel.tables.parts import Write
+from greenlabel.tables.rounds import (
+    added_names,
+    check_names_free,
+    named_counts,
+    read_round,
+    round_doubts,
+    told_by,
+)
 from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.targets import Found, doubts, find_labels, has_label, join_labels
+from greenlabel.tables.targets import Found, doubts, find_labels, join_labels
 
 with requires("tables"):
     import polars as pl
@@ -71,8 +79,10 @@ class FindLabels:
     target: str
     unlabelled: list[str]
 
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> Found:
-        return find_labels(frame[self.target], self.unlabelled)
+    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Found, Ints, int]:
+        """The labels, how many are given, checked and changed, and cells of which that cannot be told."""
+        found = read_round(frame, self.target, self.unlabelled, rows)
+        return find_labels(found.labels, self.unlabelled), found.counts, found.untold
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ class HoldLabels:
     unlabelled: list[str]
 
     def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> bool:
-        return bool(has_label(frame[self.target], self.unlabelled).any())
+        return bool(read_round(frame, self.target, self.unlabelled, rows).origin.any())
 
 
 @dataclass(frozen=True)
@@ -184,10 +194,11 @@ def label_stream(
     """
     check_confident(only_confident)
     with run.stages("reading"):
-        classes, given = labels_of(run, target, unlabelled or [])
+        classes, given, sources, untold = labels_of(run, target, unlabelled or [])
     with run.stages("features"):
-        names = choose_columns(run.table.names, target, features, drop, id)
-        wanted = matching(run.table.names, features, "--features")
+        own = [name for name in run.table.names if name not in added_names(run.table.names, target)]
+        names = choose_columns(own, target, features, drop, id)
+        wanted = matching(own, features, "--features")
         sample = sample_of(given, sample_size(run.table), random_state)
         steps = learn_features(run, TableFeatures(scale, random_state), names, wanted, sample)
     with run.stages("graph"), warnings.catch_warnings(record=True) as cautions:
@@ -199,7 +210,8 @@ def label_stream(
     with run.stages("check"):
         held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
     drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
-    filler = Filler(target, classes, given, steps, only_confident, ForPage(np.union1d(held_out.rows, drawn)))
+    page = ForPage(np.union1d(held_out.rows, drawn))
+    filler = Filler(target, unlabelled or [], classes, given, steps, only_confident, page)
     with run.stages("writing"):
         for rows, frame, answer in run.beside(model.answer_all_rows()):
             write(filler.filled(rows, frame, *answer))
@@ -211,7 +223,12 @@ def label_stream(
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=run.stages.seconds,
-        warnings=[*doubts(classes), *(str(caution.message) for caution in cautions)],
+        warnings=[
+            *round_doubts(target, untold),
+            *doubts(classes, int((given >= 0).sum())),
+            *(str(caution.message) for caution in cautions),
+        ],
+        label_sources=named_counts(sources),
         model=model,
         features=steps,
         whole=filler.tally,
@@ -221,14 +238,15 @@ def label_stream(
     return result
 
 
-def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints]:
-    """The classes, and the codes of all rows."""
-    nothing = pl.DataFrame(schema=run.table.schema)
-    check_target(nothing, target)
-    check_names_free(nothing, target)
-    classes, given = join_labels(list(run.columns([target]).map(FindLabels(target, unlabelled))))
-    check_not_full(target, given)
-    return classes, given
+def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints, Ints, int]:
+    """The classes, the codes of all rows, where the labels are from, and cells of which that cannot be told."""
+    check_target(pl.DataFrame(schema=run.table.schema), target)
+    check_names_free(run.table.names, target)
+    parts = list(run.columns(told_by(run.table.names, target)).map(FindLabels(target, unlabelled)))
+    found, counts, untold = zip(*parts, strict=True)
+    classes, given = join_labels(list(found))
+    check_not_full(target, classes, given)
+    return classes, given, np.sum(counts, axis=0), sum(untold)
 
 
 def learn_features(run: Run, steps: TableFeatures, names: list[str], wanted: set[str], sample: Ints) -> TableFeatures:
@@ -288,6 +306,7 @@ class Filler:
     """Fills the blocks one after the other, and counts what went by."""
 
     target: str
+    unlabelled: list[str]
     classes: list[Any]
     given: Ints  # codes of all rows
     steps: TableFeatures
@@ -302,10 +321,10 @@ class Filler:
         tally = Tally.of(len(self.classes), given, answers, is_reached)
         self.tally = tally if self.tally is None else self.tally + tally
         self.unseen.update(self.steps.unseen(frame))
-        self.page.add(rows, frame, given, probabilities, answers, is_reached)
-        return frame.with_columns(
-            labelled_columns(frame[self.target], self.classes, given >= 0, answers, probabilities)
-        )
+        own = frame.drop(added_names(frame.columns, self.target))
+        self.page.add(rows, own, given, probabilities, answers, is_reached)
+        found = read_round(frame, self.target, self.unlabelled, rows)
+        return frame.with_columns(labelled_columns(found.labels, self.classes, found.origin, answers, probabilities))
 
 
 # New rows
@@ -313,35 +332,48 @@ class Filler:
 
 def predict_stream(run: Run, saved: SavedModel, write: Write, only_confident: float | None = None) -> dict[str, Any]:
     """What predict_table does, for a table in blocks."""
-    check_names_free(pl.DataFrame(schema=run.table.schema), saved.target)
+    check_names_free(run.table.names, saved.target)
     saved.features.check_columns(run.table.names)
     with run.stages("reading"):
         holds_labels = hold_labels(run, saved)
     with run.stages("writing"):
-        rows = run.columns([column.name for column in saved.features.used])
+        used = run.columns([column.name for column in saved.features.used])
         parts = [
-            write_predictions(saved, frame, answer, holds_labels, only_confident, write)
-            for _, frame, answer in run.beside(rows.map(AnswerNewRows(saved.features, saved.model)))
+            write_predictions(saved, rows, frame, answer, holds_labels, only_confident, write)
+            for rows, frame, answer in run.beside(used.map(AnswerNewRows(saved.features, saved.model)))
         ]
-    return {**joined_facts(parts), "stream": run.facts()}
+    facts, untold = zip(*parts, strict=True)
+    return {
+        **joined_facts(list(facts)),
+        "warnings": round_doubts(saved.target, sum(untold)),
+        "stream": run.facts(),
+    }
 
 
 def hold_labels(run: Run, saved: SavedModel) -> bool:
     """Whether the column that the labels go into holds some."""
     if saved.target not in run.table.names:
         return False
-    return any(list(run.columns([saved.target]).map(HoldLabels(saved.target, saved.unlabelled))))
+    columns = run.columns(told_by(run.table.names, saved.target))
+    return any(list(columns.map(HoldLabels(saved.target, saved.unlabelled))))
 
 
 def write_predictions(
-    saved: SavedModel, frame: pl.DataFrame, answer: Any, holds_labels: bool, only_confident: float | None, write: Write
-) -> dict[str, Any]:
+    saved: SavedModel,
+    rows: range,
+    frame: pl.DataFrame,
+    answer: Any,
+    holds_labels: bool,
+    only_confident: float | None,
+    write: Write,
+) -> tuple[dict[str, Any], int]:
+    """Write a block with its predictions. Returns the facts, and cells of which nothing says whether they changed."""
     probabilities, is_reached, unseen = answer
     answers = decided(probabilities, only_confident)
-    column = target_of_new_rows(frame, saved, holds_labels)
-    is_given = has_label(column, saved.unlabelled).to_numpy()
-    write(frame.with_columns(labelled_columns(column, saved.classes, is_given, answers, probabilities)))
-    return prediction_facts(saved, is_given, answers, is_reached, unseen)
+    old = round_of_new_rows(frame, saved, rows)
+    column = target_of_new_rows(old, saved, holds_labels)
+    write(frame.with_columns(labelled_columns(column, saved.classes, old.origin, answers, probabilities)))
+    return prediction_facts(saved, old, answers, is_reached, unseen), old.untold
 
 
 def joined_facts(parts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -37,7 +37,9 @@ def summary_text(outcome: Outcome) -> str:
 
 def _headline(outcome: Outcome) -> str:
     given, filled = (int(part.sum()) for part in outcome.counts)
-    return f"{counted(outcome.n_rows, 'row')}: {counted(given, 'label')} given, {count(filled)} filled in"
+    sources = sources_text(outcome.label_sources)
+    labels = f"{counted(given, 'label')} {sources or 'given'}"
+    return f"{counted(outcome.n_rows, 'row')}: {labels}, {count(filled)} filled in"
 
 
 def class_rows(outcome: Outcome) -> list[tuple[str, str, str, str]]:
@@ -53,6 +55,14 @@ def class_rows(outcome: Outcome) -> list[tuple[str, str, str, str]]:
         (title, count(given[j].sum()), count(filled[j].sum()), percent(filled[j].sum() / total)) for title, j in groups
     ]
     return [(name(outcome.target, 32), "given", "predicted", "share"), *rows]
+
+
+def sources_text(sources: dict[str, int]) -> str:
+    """Where labels are from, of a table that was corrected: (20 given, 3 checked, 2 changed by hand)."""
+    if sum(sources.values()) == sources.get("given", 0):
+        return ""
+    parts = [f"{count(number)} {key.replace('_', ' ')}" for key, number in sources.items()]
+    return f"({', '.join(parts)})"
 
 
 def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
@@ -133,7 +143,8 @@ def prediction_text(facts: dict[str, Any]) -> str:
     if len(filled) > len(most):
         rest = sum(filled.values()) - sum(filled[label] for label in most)
         rows.append((f"and {len(filled) - len(most):,} more", count(rest), percent(rest / max(1, total))))
-    headline = f"{counted(facts['rows'], 'row')}: {count(facts['labels_given'])} had a label, {count(total)} filled in"
+    had = f"{count(facts['labels_given'])} had a label {sources_text(facts['label_sources'])}".rstrip()
+    headline = f"{counted(facts['rows'], 'row')}: {had}, {count(total)} filled in"
     lines = [headline, "", *aligned(rows)]
     if facts["rows_left_empty"]:
         lines += ["", f"{counted(facts['rows_left_empty'], 'row')} left without a label"]

@@ -22,6 +22,7 @@ from greenlabel.errors import DataError, ParameterError, TableError
 from greenlabel.extras import requires
 from greenlabel.parquet_blocks import ParquetBlocks
 from greenlabel.tables.csv_text import TEXT_GROWS, CsvBlocks
+from greenlabel.tables.encodings import UTF_8
 
 with requires("tables"):
     import polars as pl
@@ -57,11 +58,11 @@ class ParquetFrames(Through):
         return ParquetFrames(self._parquet.only(names), {name: self.schema[name] for name in names})
 
 
-def open_table(path: str) -> Any:
-    """The blocks of a table."""
+def open_table(path: str, encoding: str = UTF_8) -> Any:
+    """The blocks of a table; the encoding is that of text."""
     suffix = Path(path).suffix.lower()
     if Path(path).is_file() and suffix in SEPARATORS:
-        blocks: Any = CsvBlocks(Path(path), SEPARATORS[suffix])
+        blocks: Any = CsvBlocks(Path(path), SEPARATORS[suffix], encoding=encoding)
     elif suffix in SEPARATORS:
         raise TableError(f"{path} is a pattern of {suffix} files; give one of them, or a pattern of Parquet files.")
     else:
@@ -83,22 +84,20 @@ def can_stream(path: str) -> bool:
 
 
 def bytes_in_memory(path: str) -> int:
-    """About how much memory it takes to label a file without streaming it; 0 for one that is not there."""
+    """About how much memory it takes to label a table without streaming it; 0 for one that is not there."""
     whole = Path(path)
-    if not whole.is_file():
+    if not whole.is_file() and not is_several(path):
         return 0
-    if whole.suffix.lower() in PARQUET:
+    if is_several(path) or whole.suffix.lower() in PARQUET:
         try:
             return PARQUET_GROWS * ParquetBlocks(path).unpacked_bytes
-        except DataError:  # torn, which reading it will say
+        except DataError:  # torn, or no files, which reading it will say
             return 0
     return TEXT_GROWS * whole.stat().st_size
 
 
 def must_stream(table: str, scheduler: str | None, memory_limit: int | None) -> bool:
-    """A folder, a pattern, a cluster, or a table whose size in memory is beyond the limit (half of what is free)."""
-    if is_several(table):
-        return True
+    """A cluster, or a table whose size in memory is beyond the limit (half of what is free)."""
     if scheduler is not None:
         if not can_stream(table):
             raise TableError(f"{table} cannot be read in blocks; give Parquet, CSV or TSV to --scheduler.")

@@ -20,6 +20,7 @@ with requires("tables"):
 Ints = NDArray[np.integer]
 
 MANY_CLASSES = 1000  # more than so many are a column of names, or of measurements
+FEW_CLASSES = 2  # so few are classes, whatever they are called and however often they come
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,40 @@ def check_kind(labels: pl.Series, rows: pl.Series) -> None:
         raise LabelError(f"Column {name!r} holds {example}, a measurement and no class; round or bin it first.")
 
 
-def doubts(classes: list[Any]) -> list[str]:
-    """Warnings about classes that may not be meant: they are taken as they are."""
-    gaps = [label for label in classes if isinstance(label, str) and label.strip().lower() in GAPS]
+def doubts(classes: list[Any], n_labels: int | None = None) -> list[str]:
+    """Warnings about classes that may not be meant: they are taken as they are. n_labels rows have one."""
     return [
         *_lookalikes(classes),
-        *(f"{label!r} is taken as a class; if it means no label, say --unlabelled {label}." for label in gaps),
+        *(
+            f"{label!r} is taken as a class; if it means no label, say --unlabelled {label}."
+            for label in doubtful(classes)
+        ),
+        *([_all_different(classes)] if n_labels == len(classes) > FEW_CLASSES else []),
     ]
+
+
+def doubtful(classes: list[Any]) -> list[Any]:
+    """Classes that may mean "no label": usual signs for a gap, and -1 among numbers that leave two others."""
+    signs = [label for label in classes if isinstance(label, str) and label.strip().lower() in GAPS]
+    numbers = [_number(str(label)) for label in classes]
+    is_numeric = bool(np.isfinite(numbers).all()) and not any(isinstance(label, bool) for label in classes)
+    if not is_numeric or len(classes) <= FEW_CLASSES:  # -1 and 1 alone are two classes
+        return signs
+    return signs + [
+        label if isinstance(label, str) else -1 for label, n in zip(classes, numbers, strict=True) if n == -1
+    ]
+
+
+def _all_different(classes: list[Any]) -> str:
+    if np.isfinite([_number(str(label)) for label in classes]).all():
+        return (
+            f"All {len(classes):,} labels are different numbers; is this a number to predict? Each is taken as a "
+            "class: bin them first, or name another --target."
+        )
+    return (
+        f"All {len(classes):,} labels are different, so each is a class of its own; if they name the rows, name "
+        "another --target, else label more rows of each class."
+    )
 
 
 def _lookalikes(classes: list[Any]) -> list[str]:
