@@ -104,7 +104,9 @@ def test_a_missing_quote_loses_no_rows(tmp_path, size):
             read()
 
 
-@given(st.lists(st.sampled_from(['"', '""', ",", "\n", "a", '5" x', '"b"', ',"', '",']), max_size=30), st.integers(1, 9))
+@given(
+    st.lists(st.sampled_from(['"', '""', ",", "\n", "a", '5" x', '"b"', ',"', '",']), max_size=30), st.integers(1, 9)
+)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_quotes_mean_what_they_mean_to_others(tmp_path, pieces, size):
     """The rows of Python's own reader, or a refusal; of blocks the same."""

@@ -190,13 +190,19 @@ def quotes_of(raw: bytes, layout: CsvLayout) -> NDArray[np.integer]:
     text = np.frombuffer(raw, dtype=np.uint8)
     places = np.flatnonzero(text == QUOTE)
     before = text[places - 1]  # of the first byte, the last one, which does not count
-    is_start = np.isin(before, list(layout.separator.encode() + LINE_ENDS)) | (places == 0)
+    is_start = _among(before, layout.separator.encode() + LINE_ENDS) | (places == 0)
     is_start |= (places == len(BYTE_ORDER)) & raw.startswith(BYTE_ORDER)
     is_doubled = np.diff(places, prepend=-1) == 1
     if not (is_start | is_doubled)[::2].all():
         places = places[_is_mark(places.tolist(), is_start.tolist())]
     _check_closes(raw, text, places, layout)
     return places
+
+
+def _among(text: NDArray[np.uint8], letters: bytes) -> NDArray[np.bool_]:
+    chosen = np.zeros(256, dtype=bool)
+    chosen[list(letters)] = True
+    return chosen[text]
 
 
 def _is_mark(places: list[int], is_start: list[bool]) -> list[bool]:
@@ -213,11 +219,10 @@ def _is_mark(places: list[int], is_start: list[bool]) -> list[bool]:
 
 
 def _check_closes(raw: bytes, text: NDArray[np.uint8], places: NDArray[np.integer], layout: CsvLayout) -> None:
-    """Refuse a field of several lines with letters behind its last quote: a quote is missing, and rows would be lost."""
+    """Refuse a field of several lines with letters behind its last quote: a quote is missing, rows would be lost."""
     opens, closes = places[0 : len(places) // 2 * 2 : 2], places[1::2]
     after = text[np.minimum(closes + 1, len(text) - 1)]
-    ends = [*(layout.separator.encode() + LINE_ENDS), QUOTE]
-    odd = ~np.isin(after, ends) & (closes + 1 < len(text))
+    odd = ~_among(after, layout.separator.encode() + LINE_ENDS + b'"') & (closes + 1 < len(text))
     for start, stop in zip(opens[odd].tolist(), closes[odd].tolist(), strict=True):
         if raw.find(b"\n", start, stop) >= 0:
             begin = raw[start + 1 : stop].decode(errors="replace").split("\n")[0].strip()[:40]

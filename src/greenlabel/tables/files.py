@@ -21,13 +21,13 @@ from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
 from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
+from greenlabel.tables.number_text import without_gaps
 
 with requires("tables"):
     import fastexcel
     import polars as pl
 
 STANDARD = Path("-")
-GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
 EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_TEXT = 2**20, 2**14, 2**15  # what a sheet must stay below
@@ -171,12 +171,6 @@ def _as_numbers(text: pl.Series) -> pl.Series:
         if numbers.count() == len(known):
             return numbers
     return text
-
-
-def without_gaps(text: pl.Series) -> pl.Series:
-    """Text without blanks around it; null where it is a usual sign for a gap."""
-    bare = text.str.strip_chars()
-    return bare.set(bare.str.to_lowercase().is_in(GAPS).fill_null(False), None)
 
 
 def with_points(bare: pl.Series) -> pl.Series:
