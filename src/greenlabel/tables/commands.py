@@ -204,16 +204,17 @@ def label_at_once(
         check_output,
         left_out,
         read_shares,
-        read_table,
         read_vectors,
+        read_with_style,
         write_table,
     )
     from greenlabel.tables.labelling import label_table
 
     check_output(out, force, WRITERS)
     bar.announce("reading")
+    frame, style = read_with_style(table)
     filled, result = label_table(
-        read_table(table),
+        frame,
         target,
         vectors=None if vectors is None else read_vectors(vectors),
         method=method,
@@ -222,7 +223,7 @@ def label_at_once(
         **options,
     )
     bar.announce("writing")
-    write_table(out, filled)
+    write_table(out, filled, style)
     return result, left_out(out, filled)
 
 
@@ -272,19 +273,19 @@ def predict_at_once(
     model: Path, table: Path, out: Path, vectors: Path | None, only_confident: float | None, force: bool, bar: "Bar"
 ) -> tuple[dict[str, Any], list[str]]:
     """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
-    from greenlabel.tables.files import WRITERS, check_output, left_out, read_table, read_vectors, write_table
+    from greenlabel.tables.files import WRITERS, check_output, left_out, read_vectors, read_with_style, write_table
     from greenlabel.tables.labelling import predict_table
     from greenlabel.tables.saved import load_model
 
     check_output(out, force, WRITERS)
     bar.announce("reading")
     saved = load_model(model)
-    frame = read_table(table)
+    frame, style = read_with_style(table)
     embeddings = None if vectors is None else read_vectors(vectors)
     bar.announce("labels")
     filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
     bar.announce("writing")
-    write_table(out, filled)
+    write_table(out, filled, style)
     return facts, left_out(out, filled)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
+from greenlabel.tables.csv_style import CsvStyle
 from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
 from greenlabel.tables.number_text import without_gaps
 
@@ -56,15 +57,24 @@ def read_table(path: Path) -> pl.DataFrame:
     return frame
 
 
-def write_table(path: Path, frame: pl.DataFrame) -> None:
-    """The frame as a file that appears whole or not at all."""
-    frame = frame.drop(left_out(path, frame))
+def read_with_style(path: Path) -> tuple[pl.DataFrame, CsvStyle]:
+    """The table in a file, and how its text is written, for ``write_table``."""
     if path == STANDARD:
-        frame.write_csv(sys.stdout.buffer)
+        raw = sys.stdin.buffer.read()
+        return read_csv("standard input", raw), CsvStyle.of(raw)
+    frame = read_table(path)
+    return frame, CsvStyle.of_file(path)
+
+
+def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None) -> None:
+    """The frame as a file that appears whole or not at all; text is written in a style."""
+    frame, style = frame.drop(left_out(path, frame)), style or CsvStyle()
+    if path == STANDARD:
+        style.write(frame, sys.stdout.buffer)
         return
-    writer = WRITERS[_extension(path, WRITERS)]
+    extension = _extension(path, WRITERS)
     with new_file(path) as draft:
-        writer(frame, draft)
+        WRITERS[extension](frame, draft, style)
 
 
 @contextmanager
@@ -277,7 +287,7 @@ READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
 # Writers
 
 
-def _write_excel(frame: pl.DataFrame, path: Path) -> None:
+def _write_excel(frame: pl.DataFrame, path: Path, style: CsvStyle) -> None:
     """A workbook; what a sheet cannot hold would be cut off without a word."""
     is_long = any((column.str.len_chars() >= EXCEL_TEXT).any() for column in frame if column.dtype == pl.String)
     if frame.height >= EXCEL_ROWS or frame.width >= EXCEL_COLUMNS or is_long:
@@ -290,11 +300,11 @@ def _write_excel(frame: pl.DataFrame, path: Path) -> None:
     path.write_bytes(whole.getvalue())
 
 
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
-    ".csv": lambda frame, path: frame.write_csv(path),
-    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
-    ".parquet": lambda frame, path: typed(frame).write_parquet(path),
-    ".jsonl": lambda frame, path: typed(frame).write_ndjson(path),
-    ".ndjson": lambda frame, path: typed(frame).write_ndjson(path),
+WRITERS: dict[str, Callable[[pl.DataFrame, Path, CsvStyle], Any]] = {
+    ".csv": lambda frame, path, style: style.write(frame, path, ".csv"),
+    ".tsv": lambda frame, path, style: style.write(frame, path, ".tsv"),
+    ".parquet": lambda frame, path, style: typed(frame).write_parquet(path),
+    ".jsonl": lambda frame, path, style: typed(frame).write_ndjson(path),
+    ".ndjson": lambda frame, path, style: typed(frame).write_ndjson(path),
     ".xlsx": _write_excel,
 }

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from greenlabel.tables.csv_style import CsvStyle
 from greenlabel.tables.files import check_apart
 from greenlabel.tables.parts import output_of
 from greenlabel.tables.streaming import Run
-from greenlabel.tables.table_blocks import open_table
+from greenlabel.tables.table_blocks import is_several, open_table
 
 
 class Bar(Protocol):
@@ -46,7 +47,8 @@ def in_blocks(
         bar.expect(len(blocks))
         left = output.left_out(blocks.schema)
         run = Run(blocks, scheduler is not None, bar.announce, bar.tick)
-        with output.opened(left) as write:
+        style = CsvStyle() if is_several(table) else CsvStyle.of_file(Path(table))
+        with output.opened(left, style) as write:
             yield InBlocks(run, write, f"{output.path}{'/' if output.is_folder else ''}", left)
 
 
