@@ -1,11 +1,16 @@
 """CSV in blocks: the same frame as at once, wherever the blocks end."""
 
+import csv
+import io
+
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from greenlabel.errors import DataError, TableError
 from greenlabel.tables import csv_text
-from greenlabel.tables.csv_text import CsvBlocks, first_end, last_end, read_csv
+from greenlabel.tables.csv_text import CsvBlocks, CsvLayout, first_end, last_end, read_csv
 
 TEXTS = {
     "plain": "a,b\n1,x\n2,y\n3,z\n",
@@ -18,6 +23,10 @@ TEXTS = {
     "semicolons": "a;b\n1;x,y\n;z\n007;\n",
     "mark": "\ufeffa,b\n1,ä\n2,漢字\n",
     "gaps": 'a,b\n,\n"",x\n3,\n',
+    "inches": 'a,b\n1,5" disk\n2,"5"" disk"\n3,3.5" or 5"\n4,"two\n"" lines"\n5,z\n',
+    "one inch": 'a,b\n5" disk,x\n2,y\n3,"z\nz"\n',
+    "quotes in the middle": 'a;b\n1;x"y"z\n2;"abc"def\n3;"abc"d"e\n4;";"\n',
+    "quotes and a mark": '\ufeff"a",b\n1,5" disk\n"2",y\n',
 }
 
 
@@ -73,7 +82,43 @@ def test_a_file_that_changes_or_lacks_what_it_must_have_is_refused(tmp_path, mon
 
 
 def test_ends_are_found_outside_quotes():
-    assert first_end(b'"a\nb",c\n1,2\n') == 8
-    assert first_end(b"a,b") is None
-    assert last_end(b'1,2\n3,"x\ny') == 4
-    assert last_end(b'"x\ny') is None
+    layout = CsvLayout("rows.csv", ",", False)
+    assert first_end(b'"a\nb",c\n1,2\n', layout) == 8
+    assert first_end(b"a,b", layout) is None
+    assert last_end(b'1,2\n3,"x\ny', layout) == 4
+    assert last_end(b'"x\ny', layout) is None
+    assert last_end(b'5" disk,"x\n",y\n3" disk,"z\n', layout) == 15
+
+
+def test_a_quote_within_a_cell_is_a_letter():
+    rows = read_csv("rows.csv", b'a,b\n1,5" disk\n2,"5"" disk"\n3,"abc"def\n4,x"y"z\n')
+    assert rows["b"].to_list() == ['5" disk', '5" disk', "abcdef", 'x"y"z']
+
+
+@pytest.mark.parametrize("size", [9, 1000])
+def test_a_missing_quote_loses_no_rows(tmp_path, size):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"x\n2,y\n3,"z\n4,z\n')
+    for read in (lambda: read_csv("rows.csv", path.read_bytes()), lambda: CsvBlocks(path, block_bytes=size)):
+        with pytest.raises(TableError, match="the cell that begins with 'x' has several lines and text behind"):
+            read()
+
+
+@given(
+    st.lists(st.sampled_from(['"', '""', ",", "\n", "a", '5" x', '"b"', ',"', '",']), max_size=30), st.integers(1, 9)
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_quotes_mean_what_they_mean_to_others(tmp_path, pieces, size):
+    """The rows of Python's own reader, or a refusal; of blocks the same."""
+    text = "a,b\n1,2\n" + "".join(pieces) + "\n"
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    try:
+        whole = read_csv(str(path), text.encode())
+    except TableError:
+        with pytest.raises(TableError):
+            CsvBlocks(path, block_bytes=size)
+        return
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    assert whole.rows() == [tuple(field or None for field in row) for row in rows[1:]]
+    assert pl.concat(list(CsvBlocks(path, block_bytes=size).map(lambda rows, frame: frame))).equals(whole)

@@ -667,6 +667,18 @@ def test_new_rows_far_away_get_finite_answers(Model, far, blobs, few):
     check_probabilities(model.predict_proba([[far, -far], [0.0, far]]), (2, 3))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_of_rows_that_are_too_far_the_direction_counts(Model, form):
+    """Rows along an axis and along the diagonal; what lies beyond the last of them is of the same class."""
+    along, aside = np.arange(1.0, 41.0)[:, None], np.random.default_rng(0).normal(scale=0.1, size=(80, 2))
+    X = np.vstack([along * [1.0, 0.0], along * [1.0, 1.0]]) + aside
+    model = _default(Model).fit(X, np.where(np.arange(80) % 40 % 4 == 3, np.arange(80) // 40, -1))
+    near = model.predict(np.array([[1e14, 1e6], [1e14, 1e14]]))
+    assert near.tolist() == [0, 1]
+    far = np.array([[1e25, 1e17], [1e25, 1e25], [1e100, 0.0]])
+    assert model.predict(form(far)).tolist() == [0, 1, 0]
+
+
 def test_new_rows_too_far_for_a_distance_get_finite_answers_or_are_refused(Model, blobs, few):
     model = _default(Model).fit(blobs[0], few)
     try:

@@ -312,8 +312,8 @@ from greenlabel.parquet_blocks import ParquetBlocks
 from greenlabel.tables import csv_text, parts
 csv_text.BLOCK_BYTES = 4000
 def slow(writer):
-    def opened(draft, suffix):
-        write, close = writer(draft, suffix)
+    def opened(draft, suffix, style):
+        write, close = writer(draft, suffix, style)
         def slowly(frame):
             write(frame)
             Path("writing").touch()

@@ -296,8 +296,8 @@ def test_an_interrupt_leaves_no_half_file(folder):
     code = (
         "import time, greenlabel.tables.files as t; from pathlib import Path\n"
         "write = t.WRITERS['.csv']\n"
-        "def slow(frame, path):\n"
-        "    write(frame, path); Path('writing').touch(); time.sleep(60)\n"
+        "def slow(frame, path, style):\n"
+        "    write(frame, path, style); Path('writing').touch(); time.sleep(60)\n"
         "t.WRITERS['.csv'] = slow\n"
         "import sys; sys.argv = ['greenlabel', 'label', 'shop.csv', '-t', 'kind', '-o', 'out.csv']\n"
         "from greenlabel.cli import main; main()\n"

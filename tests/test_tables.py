@@ -233,7 +233,7 @@ def test_one_file_for_two_things_is_refused(tmp_path):
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    def full(frame, path):
+    def full(frame, path, style):
         path.write_text("half")
         raise OSError(28, "No space left on device")
 

@@ -55,14 +55,22 @@ def unit_of(reach: float) -> float:
 
 
 def in_units(X: Any, unit: float, reach: float) -> Any:
-    """X / unit. Of new rows farther away than the others can see, only the direction counts."""
+    """X / unit. A new row farther away than the others can see is brought nearer along its own direction."""
     if unit != 1:
         X = X / unit
     if reach / unit > FAR:
         X = X.astype(np.float64)  # a copy
-        values = X.data if sp.issparse(X) else X
-        np.clip(values, -FAR, FAR, out=values)
+        size = _row_sizes(X)
+        nearer = np.divide(FAR, size, out=np.ones_like(size), where=size > FAR)
+        X = sp.diags_array(nearer).tocsr() @ X if sp.issparse(X) else X * nearer[:, None]
     return X
+
+
+def _row_sizes(X: Any) -> Any:
+    """(n,) the largest size of a feature in each row."""
+    if sp.issparse(X):
+        return abs(X).max(axis=1).toarray().ravel()
+    return np.abs(X).max(axis=1, initial=0)
 
 
 @dataclass(frozen=True)

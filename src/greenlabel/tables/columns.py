@@ -24,8 +24,9 @@ from greenlabel.checks import check_choice
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
-from greenlabel.tables.files import VECTORS, nearest_name, typed, without_gaps
-from greenlabel.tables.kinds import Column, as_kind, has_commas, kind_of, plain, row_number, stacked, why_useless
+from greenlabel.tables.files import VECTORS, nearest_name
+from greenlabel.tables.kinds import Column, as_kind, plain, row_number, stacked, understood, why_useless
+from greenlabel.tables.number_text import without_gaps
 from greenlabel.threads import one_thread
 
 with requires("tables"):
@@ -78,13 +79,8 @@ class TableFeatures:
 
         ``rows`` are the numbers of the rows in the whole where the frame is a sample, for the messages.
         """
-        raw = plain(frame.select(names))
-        frame = typed(raw)
-        self.columns = [
-            Column(name, kind_of(frame[name]), is_temporal=frame[name].dtype.is_temporal()) for name in names
-        ]
+        frame, self.columns = understood(plain(frame.select(names)))
         for column in self.columns:
-            column.has_commas = has_commas(raw[column.name], frame[column.name])
             why = why_useless(frame[column.name], column.kind, column.name in wanted)
             if why:
                 column.kind, column.why = "dropped", why

@@ -4,7 +4,8 @@
     CsvBlocks(path)          blocks are stretches of a file, cut at line ends outside quotes
 
 Every column is text, so that what greenlabel does not understand goes out as it came in: 007 stays 007. A row with too
-few or too many fields is an error that names its line; so is text that is not UTF-8.
+few or too many fields is an error that names its line; so is text that is not UTF-8. A quote means something at the
+beginning of a field alone: 5" disk is a cell, and "5"" disk" is the same one.
 """
 
 import re
@@ -13,6 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from greenlabel.blocks import Blocks, Reader
 from greenlabel.errors import TableError
@@ -31,6 +35,8 @@ LONGEST_ROW = 2**26  # bytes of one row
 BLOCK_BYTES = 2**25  # of a block
 TEXT_GROWS = 30  # bytes of memory for each byte of text, to label it at once; measured 28 (docs/scale.md)
 UNCLOSED = "a quote is opened and never closed; the file is torn, or a field lacks its quotes."
+SWALLOWED = "has several lines and text behind its last quote; a quote is missing there, or one too many."
+QUOTE, LINE_ENDS = ord('"'), b"\r\n"
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,9 @@ class CsvLayout:
 
 def read_csv(name: str, raw: bytes, separator: str | None = None) -> pl.DataFrame:
     """Text with a header as a frame of text."""
-    table = CsvLayout.of(name, raw, separator).parse(raw)
-    if raw.count(b'"') % 2:
+    layout = CsvLayout.of(name, raw, separator)
+    table = layout.parse(raw)
+    if is_open(quotes_of(raw, layout)):
         raise TableError(f"{name}: {UNCLOSED}")
     return as_frame(table.slice(1).rename_columns(header_names(table)))
 
@@ -138,7 +145,7 @@ class CsvBlocks(Blocks):
         self._stretches: list[range] = []
         sizes: list[int] = []
         first = self._layout.names[:1]
-        for stretch, raw in stretches_of(self._mark, start, block_bytes or BLOCK_BYTES):
+        for stretch, raw in stretches_of(self._mark, self._layout, start, block_bytes or BLOCK_BYTES):
             rows = self._layout.parse(raw, 1 + sum(sizes), first).num_rows
             if rows:
                 self._stretches.append(stretch)
@@ -169,7 +176,7 @@ def read_header(mark: FileMark, separator: str | None, encoding: str = UTF_8) ->
     with mark.path.open("rb") as file:
         raw = file.read(2**20)
         layout = replace(CsvLayout.of(str(mark.path), raw, separator), encoding=encoding)
-        while (stop := first_end(raw)) is None and (more := file.read(2**20)):
+        while (stop := first_end(raw, layout)) is None and (more := file.read(2**20)):
             raw += more
             if len(raw) > LONGEST_ROW:
                 raise TableError(f"{mark.path}: {UNCLOSED}")
@@ -178,42 +185,90 @@ def read_header(mark: FileMark, separator: str | None, encoding: str = UTF_8) ->
     return replace(layout, names=tuple(names)), len(head)
 
 
-def first_end(raw: bytes) -> int | None:
+def quotes_of(raw: bytes, layout: CsvLayout) -> NDArray[np.integer]:
+    """Places of the quotes that open and close fields, in turn; doubled ones within a field close and open it.
+
+    raw begins with a row. The usual case, in which every quote is such a one, is seen without looking at one by one.
+    """
+    text = np.frombuffer(raw, dtype=np.uint8)
+    places = np.flatnonzero(text == QUOTE)
+    before = text[places - 1]  # of the first byte, the last one, which does not count
+    is_start = _among(before, layout.separator.encode() + LINE_ENDS) | (places == 0)
+    is_start |= (places == len(BYTE_ORDER)) & raw.startswith(BYTE_ORDER)
+    is_doubled = np.diff(places, prepend=-1) == 1
+    if not (is_start | is_doubled)[::2].all():
+        places = places[_is_mark(places.tolist(), is_start.tolist())]
+    _check_closes(raw, text, places, layout)
+    return places
+
+
+def _among(text: NDArray[np.uint8], letters: bytes) -> NDArray[np.bool_]:
+    chosen = np.zeros(256, dtype=bool)
+    chosen[list(letters)] = True
+    return chosen[text]
+
+
+def _is_mark(places: list[int], is_start: list[bool]) -> list[bool]:
+    """Which quotes open or close a field, or are doubled within one; others are letters."""
+    found, inside, last = [], False, -2
+    for place, starts in zip(places, is_start, strict=True):
+        inside_before = inside
+        if inside:
+            inside, last = False, place
+        elif starts or place == last + 1:
+            inside = True
+        found.append(inside_before or inside)
+    return found
+
+
+def _check_closes(raw: bytes, text: NDArray[np.uint8], places: NDArray[np.integer], layout: CsvLayout) -> None:
+    """Refuse a field of several lines with letters behind its last quote: a quote is missing, rows would be lost."""
+    opens, closes = places[0 : len(places) // 2 * 2 : 2], places[1::2]
+    after = text[np.minimum(closes + 1, len(text) - 1)]
+    odd = ~_among(after, layout.separator.encode() + LINE_ENDS + b'"') & (closes + 1 < len(text))
+    for start, stop in zip(opens[odd].tolist(), closes[odd].tolist(), strict=True):
+        if raw.find(b"\n", start, stop) >= 0:
+            begin = raw[start + 1 : stop].decode(errors="replace").split("\n")[0].strip()[:40]
+            raise TableError(f"{layout.name}: the cell that begins with {begin!r} {SWALLOWED}")
+
+
+def is_open(quotes: NDArray[np.integer], place: int | None = None) -> bool:
+    """Whether a field is still open, at the end or at a place."""
+    return bool((len(quotes) if place is None else int(np.searchsorted(quotes, place))) % 2)
+
+
+def first_end(raw: bytes, layout: CsvLayout) -> int | None:
     """The place behind the first line end outside quotes; None where there is none."""
-    start, quotes = 0, 0
-    while stop := raw.find(b"\n", start) + 1:
-        quotes += raw.count(b'"', start, stop)
-        if quotes % 2 == 0:
+    quotes, stop = quotes_of(raw, layout), 0
+    while stop := raw.find(b"\n", stop) + 1:
+        if not is_open(quotes, stop):
             return stop
-        start = stop
     return None
 
 
-def last_end(raw: bytes) -> int | None:
-    """The place behind the last line end outside quotes."""
-    stop, quotes = len(raw), raw.count(b'"')
-    while (end := raw.rfind(b"\n", 0, stop)) >= 0:
-        quotes -= raw.count(b'"', end, stop)
-        if quotes % 2 == 0:
-            return end + 1
-        stop = end
+def last_end(raw: bytes, layout: CsvLayout) -> int | None:
+    """The place behind the last line end outside quotes; an open quote at the end must be closed by what follows."""
+    quotes, stop = quotes_of(raw, layout), len(raw)
+    while (stop := raw.rfind(b"\n", 0, stop)) >= 0:
+        if not is_open(quotes, stop):
+            return stop + 1
     return None
 
 
-def stretches_of(mark: FileMark, start: int, size: int) -> Iterator[tuple[range, bytes]]:
+def stretches_of(mark: FileMark, layout: CsvLayout, start: int, size: int) -> Iterator[tuple[range, bytes]]:
     """Stretches of about so many bytes that hold whole rows, and what is in them."""
     rest = b""
     with mark.path.open("rb") as file:
         file.seek(start)
         while more := file.read(size):
             rest += more
-            stop = last_end(rest)
+            stop = last_end(rest, layout)
             if stop is None and len(rest) > LONGEST_ROW:
                 raise TableError(f"{mark.path}: {UNCLOSED}")
             if stop:
                 yield range(start, start + stop), rest[:stop]
                 start, rest = start + stop, rest[stop:]
-    if rest.count(b'"') % 2:
+    if is_open(quotes_of(rest, layout)):
         raise TableError(f"{mark.path}: {UNCLOSED}")
     if rest:
         yield range(start, start + len(rest)), rest

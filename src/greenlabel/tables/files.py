@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ import numpy as np
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file
+from greenlabel.tables.csv_style import CsvStyle
 from greenlabel.tables.csv_text import BYTE_ORDER, check_names, read_csv
 from greenlabel.tables.encodings import as_utf8, check_encoding
+from greenlabel.tables.number_text import without_gaps
 from greenlabel.tables.paths import STANDARD, nearest_file
 
 with requires("tables"):
@@ -29,7 +31,6 @@ with requires("tables"):
     import polars as pl
 
 TEXT = (".csv", ".tsv")
-GAPS = ("", "na", "n/a", "nan", "null", "none", "?", "-", "missing")  # in columns of numbers, in any capitals
 EXAMPLE_SHARES = '{"cat": 0.6, "dog": 0.4}'
 VECTORS = "vectors"  # the column that rows of a .npy file become
 EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_TEXT = 2**20, 2**14, 2**15  # what a sheet must stay below
@@ -69,15 +70,25 @@ def check_reading(path: Path, encoding: str | None, sheet: str | None) -> None:
         raise TableError(f"--sheet is for .xlsx files; leave it out for {path}.")
 
 
-def write_table(path: Path, frame: pl.DataFrame) -> None:
-    """The frame as a file that appears whole or not at all."""
-    frame = frame.drop(left_out(path, frame))
+def read_with_style(path: Path, encoding: str | None = None, sheet: str | None = None) -> tuple[pl.DataFrame, CsvStyle]:
+    """The table in a file, and how its text is written, for ``write_table``."""
     if path == STANDARD:
-        frame.write_csv(sys.stdout.buffer)
+        check_reading(path, encoding, sheet)
+        raw = as_utf8(sys.stdin.buffer.read(), check_encoding(encoding), "standard input")
+        return read_csv("standard input", raw), CsvStyle.of(raw)
+    frame = read_table(path, encoding, sheet)
+    return frame, CsvStyle.of_file(path, check_encoding(encoding))
+
+
+def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None) -> None:
+    """The frame as a file that appears whole or not at all; text is written in a style."""
+    frame, style = frame.drop(left_out(path, frame)), style or CsvStyle()
+    if path == STANDARD:
+        style.write(frame, sys.stdout.buffer)
         return
-    writer = WRITERS[_extension(path, WRITERS)]
+    extension = _extension(path, WRITERS)
     with new_file(path) as draft:
-        writer(frame, draft)
+        WRITERS[extension](frame, draft, style)
 
 
 @contextmanager
@@ -205,12 +216,6 @@ def _as_numbers(text: pl.Series) -> pl.Series:
     return text
 
 
-def without_gaps(text: pl.Series) -> pl.Series:
-    """Text without blanks around it; null where it is a usual sign for a gap."""
-    bare = text.str.strip_chars()
-    return bare.set(bare.str.to_lowercase().is_in(GAPS).fill_null(False), None)
-
-
 def with_points(bare: pl.Series) -> pl.Series:
     """Numbers with a decimal comma (0,5) as numbers with a point. 1,234 alone may be a thousand and is left alone."""
     known = bare.drop_nulls()
@@ -326,7 +331,7 @@ READERS: dict[str, Callable[..., pl.DataFrame]] = {
 # Writers
 
 
-def _write_excel(frame: pl.DataFrame, path: Path) -> None:
+def _write_excel(frame: pl.DataFrame, path: Path, style: CsvStyle) -> None:
     """A workbook; what a sheet cannot hold would be cut off without a word."""
     is_long = any((column.str.len_chars() >= EXCEL_TEXT).any() for column in frame if column.dtype == pl.String)
     if frame.height >= EXCEL_ROWS or frame.width >= EXCEL_COLUMNS or is_long:
@@ -339,11 +344,11 @@ def _write_excel(frame: pl.DataFrame, path: Path) -> None:
     path.write_bytes(whole.getvalue())
 
 
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
-    ".csv": lambda frame, path: frame.write_csv(path),
-    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
-    ".parquet": lambda frame, path: typed(frame).write_parquet(path),
-    ".jsonl": lambda frame, path: typed(frame).write_ndjson(path),
-    ".ndjson": lambda frame, path: typed(frame).write_ndjson(path),
+WRITERS: dict[str, Callable[[pl.DataFrame, Path, CsvStyle], Any]] = {
+    ".csv": lambda frame, path, style: style.write(frame, path, ".csv"),
+    ".tsv": lambda frame, path, style: style.write(frame, path, ".tsv"),
+    ".parquet": lambda frame, path, style: typed(frame).write_parquet(path),
+    ".jsonl": lambda frame, path, style: typed(frame).write_ndjson(path),
+    ".ndjson": lambda frame, path, style: typed(frame).write_ndjson(path),
     ".xlsx": _write_excel,
 }

@@ -1,5 +1,6 @@
 """What a column of a table is, and the same column of new rows as what it was."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
-from greenlabel.tables.files import with_points, without_gaps
+from greenlabel.tables.files import typed
+from greenlabel.tables.iso_dates import holds_zones, read_dates
+from greenlabel.tables.number_text import Writing, read_numbers, writing_of
 
 with requires("tables"):
     import polars as pl
@@ -18,6 +21,8 @@ with requires("tables"):
 Floats = NDArray[np.floating]
 
 SEVERAL_WORDS = r"[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # some write no blanks
+NAME_OF_IDS = r"(?i:(^|[\W_])(id|ids|uid|guid|idx|index|key|nr|no)$)|[a-z](Id|ID|Nr|No)$"
+EQUAL_PAIRS = 5  # that a measurement would have at least, on average; none is a chance of 0.7 %
 
 
 @dataclass
@@ -30,7 +35,39 @@ class Column:
     why: str = ""  # of a dropped column
     categories: list[str] = field(default_factory=list)
     is_temporal: bool = False  # a date that came as one, not as text
-    has_commas: bool = False  # numbers that came as text, with a decimal comma
+    marks: str = ""  # of numbers that came as text: how 1234.5 would be written, a key of number_text.MARKS
+    unit: str = ""  # of such numbers: %, a currency, h:mm or h:mm:ss
+
+    @property
+    def writing(self) -> Writing:
+        """How the numbers of new rows are written if they come as text."""
+        return Writing(self.marks or "1234.5", self.unit)
+
+
+def understood(raw: pl.DataFrame) -> tuple[pl.DataFrame, list[Column]]:
+    """Text that holds numbers, or moments of some zone, as what it says; and what each column is."""
+    series, columns = [], []
+    for text, plain_numbers in zip(raw, typed(raw), strict=True):
+        values, writing = _read(text, plain_numbers)
+        series.append(values)
+        column = Column(text.name, kind_of(values), is_temporal=values.dtype.is_temporal())
+        if writing is not None:
+            column.marks, column.unit = writing.marks, writing.unit
+        columns.append(column)
+    return pl.DataFrame(series), columns
+
+
+def _read(text: pl.Series, plain_numbers: pl.Series) -> tuple[pl.Series, Writing | None]:
+    """A column as what it says, and how its numbers are written if it came as text."""
+    if text.dtype != pl.String:
+        return text, None
+    if plain_numbers.dtype != pl.String:
+        has_commas = plain_numbers.dtype == pl.Float64 and text.str.contains(",", literal=True).any()
+        return plain_numbers, Writing("1234,5" if has_commas else "1234.5")
+    writing = writing_of(text)
+    if writing is not None:
+        return read_numbers(text, writing), writing
+    return (read_dates(text) if holds_zones(text) else text), None
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
@@ -92,10 +129,26 @@ def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
         return "is constant"
     if wanted or n_values < len(series) or len(series) < 3:
         return ""
-    if series.dtype.is_integer() and (series.is_sorted() or series.is_sorted(descending=True)):
-        return "numbers the rows"
+    if series.dtype.is_integer() and (why := why_ids(series)):
+        return why
     if kind == "text" and not series.str.contains(SEVERAL_WORDS).any() and not _holds_dates(series):
         return "names the rows (all values are different single words)"
+    return ""
+
+
+def why_ids(whole: pl.Series) -> str:
+    """Why whole numbers that are all different number the rows; "" where they may be a measurement.
+
+    Of n values drawn independently from R whole numbers, whichever way, at least n (n - 1) / 2R pairs are equal on
+    average, and none is with a chance of at most exp(-n (n - 1) / 2R). Where that is small, somebody saw to it.
+    """
+    if whole.is_sorted() or whole.is_sorted(descending=True):
+        return "numbers the rows"
+    if re.search(NAME_OF_IDS, str(whole.name)):
+        return "numbers the rows (all different, and so its name says)"
+    n, low, high = len(whole), int(whole.min()), int(whole.max())  # type: ignore[arg-type]
+    if n * (n - 1) / 2 >= EQUAL_PAIRS * (high - low + 1):
+        return "numbers the rows (all different, and close together)"
     return ""
 
 
@@ -131,26 +184,20 @@ def _as_dates(series: pl.Series, column: Column) -> pl.Series:
         return series.cast(pl.Datetime if column.is_temporal else pl.String)
     if not column.is_temporal or series.dtype != pl.String:
         return series
+    dates = read_dates(series)
+    if dates.count():
+        return dates
     try:
         return series.str.to_datetime(strict=False)
     except pl.exceptions.PolarsError:  # not one of them is a date
-        return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime)
+        return dates
 
 
 def _as_number(series: pl.Series, column: Column) -> pl.Series:
     """Numbers; what is none is a gap."""
     if series.dtype == pl.Null:
         return series.cast(pl.Float64)
-    if series.dtype != pl.String:
-        return series
-    bare = without_gaps(series)
-    bare = bare.str.replace(",", ".", literal=True) if column.has_commas else with_points(bare)
-    return bare.cast(pl.Float64, strict=False)
-
-
-def has_commas(raw: pl.Series, series: pl.Series) -> bool:
-    """Whether numbers came as text with a decimal comma."""
-    return bool(raw.dtype == pl.String and series.dtype == pl.Float64 and raw.str.contains(",", literal=True).any())
+    return read_numbers(series, column.writing) if series.dtype == pl.String else series
 
 
 FITTING = {  # the kinds of new columns that can be taken for the kind that the model learned

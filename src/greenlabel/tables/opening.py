@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from greenlabel.blocks import same
 from greenlabel.extras import requires
 from greenlabel.stages import Stages
+from greenlabel.tables.csv_style import CsvStyle
 from greenlabel.tables.encodings import check_cuttable, check_encoding
-from greenlabel.tables.files import WRITERS, check_apart, check_output, left_out, read_table, write_table
+from greenlabel.tables.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
 from greenlabel.tables.parts import FORMATS, Output, output_of
 from greenlabel.tables.paths import STANDARD
 from greenlabel.tables.streaming import Run
@@ -63,7 +64,8 @@ def in_blocks(
         bar.expect(len(blocks))
         left = output.left_out(blocks.schema)
         run = Run(blocks, scheduler is not None, bar.stages, bar.tick)
-        with output.opened(left) as write:
+        style = CsvStyle() if is_several(table) else CsvStyle.of_file(Path(table), check_encoding(encoding))
+        with output.opened(left, style) as write:
             yield InBlocks(run, write, f"{output.path}{'/' if output.is_folder else ''}", left)
 
 
@@ -87,6 +89,7 @@ class AtOnce:
     def __init__(self, table: str, out: str | None, force: bool, encoding: str | None = None, sheet: str | None = None):
         self._table, self._encoding, self._sheet = table, encoding, sheet
         self._rows: list[range] | None = None  # of the parts
+        self._style = CsvStyle()
         self._output = output_at_once(table, out)
         if is_several(table):
             self._output.check(force, table, WRITERS)
@@ -105,7 +108,8 @@ class AtOnce:
 
     def read(self) -> pl.DataFrame:
         if not is_several(self._table):
-            return read_table(Path(self._table), self._encoding, self._sheet)
+            frame, self._style = read_with_style(Path(self._table), self._encoding, self._sheet)
+            return frame
         blocks = open_table(self._table)
         self._rows = [blocks.rows(i) for i in range(len(blocks))]
         return pl.concat(list(blocks.map(same)))
@@ -113,10 +117,10 @@ class AtOnce:
     def write(self, filled: pl.DataFrame) -> list[str]:
         """Write the table. Returns columns that the output cannot hold."""
         if self._rows is None or self._output.suffix not in FORMATS:
-            write_table(self.path, filled)
+            write_table(self.path, filled, self._style)
             return left_out(self.path, filled)
         without = self._output.left_out(filled.schema)
-        with self._output.opened(without) as write:
+        with self._output.opened(without, self._style) as write:
             for rows in self._rows:
                 write(filled[rows.start : rows.stop])
         return without

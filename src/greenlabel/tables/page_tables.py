@@ -331,4 +331,6 @@ def _remark(column: Column) -> Any:
     if column.categories:
         shown = [part for value in column.categories[:6] for part in (named(value, 20), ", ")][:-1]
         return joined(*shown, f" and {len(column.categories) - 6:,} more" if len(column.categories) > 6 else "")
+    if column.kind == "number" and (column.unit or column.marks not in ("", "1234.5")):
+        return f"written like {column.writing}"
     return ""

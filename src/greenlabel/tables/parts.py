@@ -18,6 +18,7 @@ from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.files import whole_file, whole_folder
 from greenlabel.parquet_blocks import find_files
+from greenlabel.tables.csv_style import CsvStyle
 from greenlabel.tables.files import check_output, left_out, told
 from greenlabel.tables.table_blocks import PARQUET, is_several
 
@@ -25,8 +26,7 @@ with requires("tables"):
     import polars as pl
     import pyarrow.parquet as pq
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-FORMATS = (*SEPARATORS, ".parquet")
+FORMATS = (".csv", ".tsv", ".parquet")
 
 Write = Callable[[pl.DataFrame], None]
 
@@ -71,12 +71,16 @@ class Output:
         return left_out(Path(f"part{self.suffix}"), pl.DataFrame(schema=schema))
 
     @contextmanager
-    def opened(self, without: Sequence[str] = ()) -> Iterator[Write]:
-        """A function that writes the next block, without some columns; all appear when this ends without an error."""
+    def opened(self, without: Sequence[str] = (), style: CsvStyle | None = None) -> Iterator[Write]:
+        """A function that writes the next block, without some columns; all appear when this ends without an error.
+
+        Text is written in a style.
+        """
         with ExitStack() as stack:
             with told(self.path):
                 draft = stack.enter_context(whole_folder(self.path) if self.is_folder else whole_file(self.path))
-            write, close = WRITERS["folder" if self.is_folder else self.suffix](draft, self.suffix)
+            writer = WRITERS["folder" if self.is_folder else self.suffix]
+            write, close = writer(draft, self.suffix, style or CsvStyle())
             stack.callback(close_anyhow, close)  # before the draft is removed
             yield lambda frame: self._write(write, frame.drop(without))
             with told(self.path):
@@ -94,12 +98,12 @@ def close_anyhow(close: Callable[[], None]) -> None:
         close()
 
 
-def to_folder(draft: Path, suffix: str) -> tuple[Write, Callable[[], None]]:
+def to_folder(draft: Path, suffix: str, style: CsvStyle) -> tuple[Write, Callable[[], None]]:
     """A file for each block."""
     names = (draft / f"part-{i:05}{suffix}" for i in range(10**9))
 
     def write(frame: pl.DataFrame) -> None:
-        write_one, close = WRITERS[suffix](next(names), suffix)
+        write_one, close = WRITERS[suffix](next(names), suffix, style)
         try:
             write_one(frame)
         finally:
@@ -108,17 +112,17 @@ def to_folder(draft: Path, suffix: str) -> tuple[Write, Callable[[], None]]:
     return write, lambda: None
 
 
-def to_text(draft: Path, suffix: str) -> tuple[Write, Callable[[], None]]:
+def to_text(draft: Path, suffix: str, style: CsvStyle) -> tuple[Write, Callable[[], None]]:
     """One file of text, whose header comes once."""
     file = draft.open("wb")
 
     def write(frame: pl.DataFrame) -> None:
-        frame.write_csv(file, separator=SEPARATORS[suffix], include_header=not file.tell())
+        style.write(frame, file, suffix, is_first=not file.tell())
 
     return write, file.close
 
 
-def to_parquet(draft: Path, suffix: str) -> tuple[Write, Callable[[], None]]:
+def to_parquet(draft: Path, suffix: str, style: CsvStyle) -> tuple[Write, Callable[[], None]]:
     """One Parquet file, with a row group for each block."""
     opened: list[Any] = []
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
-from greenlabel.tables.files import GAPS
+from greenlabel.tables.number_text import GAPS
 from greenlabel.tables.targets import check_type, has_label
 
 with requires("tables"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from greenlabel.errors import LabelError
 from greenlabel.extras import requires
-from greenlabel.tables.files import GAPS
+from greenlabel.tables.number_text import GAPS
 
 with requires("tables"):
     import polars as pl
