@@ -162,7 +162,9 @@ def markdown(header: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
 
 
 def page(r: Results) -> str:
-    parts = [(name, f"{taken:.2f} s") for name, taken in r["stages"].items() if isinstance(taken, float)]
+    stages = {name: taken for name, taken in r["stages"].items() if isinstance(taken, float)}
+    load = stages.pop("load")
+    parts = [(name, f"{taken:.2f} s") for name, taken in stages.items()]
     commits = ", ".join(sorted({entry["commit"] for entry in r.values()}))
     day = max(entry["date"] for entry in r.values())
     return "\n\n".join(
@@ -185,7 +187,9 @@ def page(r: Results) -> str:
             "exact search costs little; above, its time grows with the square of the rows.",
             markdown(("rows x columns", "rows^2 x columns", "exact over approximate, time", "recall"), switch_rows(r)),
             "## Where the time goes",
-            "`AnchoredGreenClassifier(1024)` on MNIST. The parts share out the whole: they add up to everything.",
+            "`AnchoredGreenClassifier(1024)` on MNIST. The parts share out the whole: they add up to everything.\n"
+            f"Taken at a load of {load:.0f} on {psutil.cpu_count()} cores; at more than the cores, compare the parts "
+            "with each other alone.",
             markdown(("stage", "time"), parts) + "\n",
         ]
     )
