@@ -166,13 +166,15 @@ def page(r: Results) -> str:
     load = stages.pop("load")
     parts = [(name, f"{taken:.2f} s") for name, taken in stages.items()]
     commits = ", ".join(sorted({entry["commit"] for entry in r.values()}))
+    peers = ", ".join(sorted({entry["commit"] for name, entry in r.items() if name.startswith("peer ")})) or "none"
     day = max(entry["date"] for entry in r.values())
     return "\n\n".join(
         [
             "# Benchmarks",
-            f"Measured on {day}, commit {commits}, on {machine()}.\n`python benchmarks/run.py` writes this page. "
-            "Times are for comparing with each other. Ratios are taken within one\nprocess, best of three; only "
-            "LabelSpreading ran once, in a process of its own, as all peers did, on the first of the\ncommits named.",
+            f"Measured on {day}, commits {commits},\non {machine()}. `python benchmarks/run.py` writes this page.\n"
+            "Times are for comparing with each other. Ratios are taken within one process, best of three, and those of\n"
+            "commands in turns, of processor time; only LabelSpreading ran once, in a process of its own, as all peers\n"
+            f"did, on commit {peers}.",
             markdown(("measure", "bar", "aim", "measured"), rows(r)),
             (FOLDER / "tried.md").read_text().strip(),
             "## Others on the same task",
