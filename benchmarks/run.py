@@ -172,9 +172,9 @@ def page(r: Results) -> str:
         [
             "# Benchmarks",
             f"Measured on {day}, commits {commits},\non {machine()}. `python benchmarks/run.py` writes this page.\n"
-            "Times are for comparing with each other. Ratios are taken within one process, best of three, and those of\n"
-            "commands in turns, of processor time; only LabelSpreading ran once, in a process of its own, as all peers\n"
-            f"did, on commit {peers}.",
+            "Times are for comparing with each other. Ratios are taken within one process, best of three, and those\n"
+            "of commands in turns, of processor time; only LabelSpreading ran once, in a process of its own, as all\n"
+            f"peers did, on commit {peers}.",
             markdown(("measure", "bar", "aim", "measured"), rows(r)),
             (FOLDER / "tried.md").read_text().strip(),
             "## Others on the same task",
