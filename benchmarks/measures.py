@@ -223,7 +223,7 @@ def stages() -> dict[str, float]:
     model = AnchoredGreenClassifier(1024, random_state=0)
     fit_all(model, X, few)
     found = [shared_out(lambda: fit_all(model, X, few)) for _ in range(ROUNDS)]
-    return min(found, key=lambda seconds: seconds["everything"])
+    return min(found, key=lambda seconds: seconds["everything"]) | {"load": round(os.getloadavg()[0], 1)}
 
 
 def shared_out(job: Callable[[], Any], parts: dict[str, str] = PARTS) -> dict[str, float]:

@@ -162,15 +162,19 @@ def markdown(header: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
 
 
 def page(r: Results) -> str:
-    parts = [(name, f"{taken:.2f} s") for name, taken in r["stages"].items() if isinstance(taken, float)]
+    stages = {name: taken for name, taken in r["stages"].items() if isinstance(taken, float)}
+    load = stages.pop("load")
+    parts = [(name, f"{taken:.2f} s") for name, taken in stages.items()]
     commits = ", ".join(sorted({entry["commit"] for entry in r.values()}))
+    peers = ", ".join(sorted({entry["commit"] for name, entry in r.items() if name.startswith("peer ")})) or "none"
     day = max(entry["date"] for entry in r.values())
     return "\n\n".join(
         [
             "# Benchmarks",
-            f"Measured on {day}, commit {commits}, on {machine()}.\n`python benchmarks/run.py` writes this page. "
-            "Times are for comparing with each other. Ratios are taken within one\nprocess, best of three; only "
-            "LabelSpreading ran once, in a process of its own, as all peers did, on the first of the\ncommits named.",
+            f"Measured on {day}, commits {commits},\non {machine()}. `python benchmarks/run.py` writes this page.\n"
+            "Times are for comparing with each other. Ratios are taken within one process, best of three, and those\n"
+            "of commands in turns, of processor time; only LabelSpreading ran once, in a process of its own, as all\n"
+            f"peers did, on commit {peers}.",
             markdown(("measure", "bar", "aim", "measured"), rows(r)),
             (FOLDER / "tried.md").read_text().strip(),
             "## Others on the same task",
@@ -185,7 +189,9 @@ def page(r: Results) -> str:
             "exact search costs little; above, its time grows with the square of the rows.",
             markdown(("rows x columns", "rows^2 x columns", "exact over approximate, time", "recall"), switch_rows(r)),
             "## Where the time goes",
-            "`AnchoredGreenClassifier(1024)` on MNIST. The parts share out the whole: they add up to everything.",
+            "`AnchoredGreenClassifier(1024)` on MNIST. The parts share out the whole: they add up to everything.\n"
+            f"Taken at a load of {load:.0f} on {psutil.cpu_count()} cores; at more than the cores, compare the parts "
+            "with each other alone.",
             markdown(("stage", "time"), parts) + "\n",
         ]
     )

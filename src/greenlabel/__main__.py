@@ -1,5 +1,6 @@
 """`python -m greenlabel` and the script `greenlabel`: the command line, in a process of its own."""
 
+import gc
 import signal
 import time
 
@@ -12,6 +13,7 @@ def main() -> None:
 
         with loading():
             from greenlabel.cli import main as run
+        gc.disable()  # until a command has loaded what it needs: help and refusals leave before that
         try:
             run(began)
         finally:

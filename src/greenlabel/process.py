@@ -5,6 +5,7 @@ while libraries load     Ctrl-C ends the process at once: there is nothing to cl
 while work is done       Ctrl-C is a KeyboardInterrupt, so that drafts of files are removed
 """
 
+import gc
 import os
 import signal
 import sys
@@ -18,15 +19,17 @@ INTERRUPTED = 128 + signal.SIGINT  # the exit code, as shells have it
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Imports that take their time: Ctrl-C ends the process at once."""
+    """Imports that take their time: Ctrl-C ends the process at once; and no garbage is looked for, modules are none."""
     try:
         before = signal.signal(signal.SIGINT, leave)
     except ValueError:  # not the main thread, which alone has signals
         yield
         return
+    gc.disable()
     try:
         yield
     finally:
+        gc.enable()
         signal.signal(signal.SIGINT, before)
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from typer.core import TyperGroup
 
 from greenlabel.process import loading
@@ -102,6 +101,8 @@ def fetch(
 ) -> None:
     """Download a data set from its public source, go on where a download stopped, and check it."""
     with loading():
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
         from greenlabel.paper.fetch import fetch as bring
         from greenlabel.paper.items import nearest
         from greenlabel.paper.sources import GENERATED, SOURCES
@@ -134,6 +135,8 @@ def _existing(data: Path | None) -> Path:
 @contextmanager
 def _bars(totals: dict[str, int]) -> Iterator[Callable[[str], None]]:
     """A progress bar for each item, on a terminal only."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=say, disable=not say.is_terminal) as progress:
         tasks = {name: progress.add_task(name, total=total) for name, total in totals.items() if total}

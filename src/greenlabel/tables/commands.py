@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import gettempdir
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from greenlabel.process import loading
 from greenlabel.tables.paths import check_model, check_table
-from greenlabel.tables.progress import Bar, progress
+
+if TYPE_CHECKING:
+    from greenlabel.tables.progress import Bar
 
 Out = Annotated[
     str | None,
@@ -144,6 +145,7 @@ def label(
     with loading():
         from greenlabel.tables.files import after, check_apart, check_output, check_reading
         from greenlabel.tables.opening import AtOnce, in_blocks
+        from greenlabel.tables.progress import progress
         from greenlabel.tables.streaming import check_options, label_stream
         from greenlabel.tables.summary import summary_text
         from greenlabel.tables.table_blocks import must_stream, read_size
@@ -189,7 +191,7 @@ def label(
 
 
 def label_at_once(
-    whole: Any, target: str, vectors: Path | None, method: str, shares: str | None, bar: Bar, options: dict[str, Any]
+    whole: Any, target: str, vectors: Path | None, method: str, shares: str | None, bar: "Bar", options: dict[str, Any]
 ) -> tuple[Any, list[str]]:
     """Read, label and write a table that fits in memory; the result, and columns that the output cannot hold."""
     from greenlabel.tables.files import read_shares, read_vectors
@@ -242,6 +244,7 @@ def predict(
     with loading():
         from greenlabel.tables.files import check_apart, check_reading
         from greenlabel.tables.opening import AtOnce, in_blocks
+        from greenlabel.tables.progress import progress
         from greenlabel.tables.saved import load_model
         from greenlabel.tables.streaming import check_options, predict_stream
         from greenlabel.tables.summary import prediction_text
@@ -267,7 +270,7 @@ def predict(
 
 
 def predict_at_once(
-    model: Path, whole: Any, vectors: Path | None, only_confident: float | None, bar: Bar
+    model: Path, whole: Any, vectors: Path | None, only_confident: float | None, bar: "Bar"
 ) -> tuple[dict[str, Any], list[str]]:
     """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
     from greenlabel.tables.files import read_vectors
@@ -286,6 +289,8 @@ def predict_at_once(
 
 def leave_home_alone() -> None:
     """skrub makes a folder for downloads in the home folder, which may be read-only; nothing is downloaded here."""
+    from tempfile import gettempdir
+
     os.environ.setdefault("SKB_DATA_DIRECTORY", gettempdir())
 
 
