@@ -88,6 +88,12 @@ def test_the_usual_style_is_left_alone(folder):
     assert CsvStyle.of_file(Path("a.parquet")) == CsvStyle()
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_the_style_of_other_encodings_is_seen_too(folder, encoding):
+    Path("a.csv").write_bytes(("größe;b\r\n" + "1,5;ü\r\n" * HEAD).encode(encoding))
+    assert CsvStyle.of_file(Path("a.csv"), encoding) == CsvStyle(";", True, "\r\n")
+
+
 @pytest.mark.parametrize(
     ("text", "style"),
     [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from greenlabel.metrics import share_interval
 from greenlabel.tables.markup import Markup, element, joined
-from greenlabel.tables.words import count, counted, percent, shorten
+from greenlabel.tables.words import count, counted, percent, shorten, width
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -31,6 +31,7 @@ SHAPES = (  # drawn around (0, 0): circle, square, triangle, diamond
 SIZES = ("small", "large")  # of a predicted and of a given label
 CROSS = "M-3 -3l6 6M3 -3l-6 6"
 MAP_WIDE, MAP_HIGH, MAP_EDGE = 640, 520, 18
+WIDTHS = (("WMwm@%…", 1.15), ("iIjlftr.,:;'|!()[] ", 0.5))  # of letters that are wider and narrower than others
 ISOLATED = "\u2068{}\u2069"  # keeps text from right to left in its place
 
 
@@ -90,7 +91,7 @@ def _bar(left: float, right: float, y: Axis, filled: int, empty: int) -> Iterabl
     for style, low, high in (("bar", tops[0], tops[1]), ("bar-empty", tops[1], tops[2])):
         if low > high:
             yield element("rect", class_=style, x=left, y=high, width=right - left, height=low - high)
-    yield text((left + right) / 2, tops[2] - 4, short_count(filled + empty), "middle", "number")
+    yield text((left + right) / 2, tops[2] - 4, bin_count(filled + empty), "middle", "number")
 
 
 def reliability_chart(bins: Sequence[dict[str, float]], level: float) -> Markup:
@@ -105,7 +106,7 @@ def reliability_chart(bins: Sequence[dict[str, float]], level: float) -> Markup:
         marks += [
             line(at, y(low), at, y(high), "whisker"),
             element("circle", element("title", said), class_="dot", cx=at, cy=right, r=5),
-            text(x((part["from"] + part["to"]) / 2), FOOT + 36, short_count(rows), "middle", "number"),
+            text(x((part["from"] + part["to"]) / 2), FOOT + 36, bin_count(rows), "middle", "number"),
         ]
     return _svg(
         f"How often held-out labels were answered right, by confidence, in {counted(len(bins), 'group')}; "
@@ -113,8 +114,7 @@ def reliability_chart(bins: Sequence[dict[str, float]], level: float) -> Markup:
         *_axes(x, y, [(t / 5, f"{t * 20}\u00a0%") for t in range(6)], "confidence", "right", is_counted=True),
         line(x(0), y(0), x(1), y(1), "ideal"),
         text(LEFT - 6, FOOT + 36, "labels", "end", "tick"),
-        text(x(0.02), TOP + 14, "more right than sure", "start", "note"),
-        text(x(0.98), y(0) - 8, "less right than sure", "end", "note"),
+        text(RIGHT, TOP - 16, "above the line: more right than sure", "end", "note"),
         *marks,
     )
 
@@ -162,21 +162,30 @@ def is_crowded(names: Sequence[str]) -> bool:
 def _class_names(marks: Sequence[Mark], names: Sequence[str], x: Axis, y: Axis) -> Iterable[Markup]:
     """The name of each class at its middle row; a name for which others leave no room there is in the legend alone."""
     taken: list[tuple[float, float, float]] = []
-    letter = 3.8 if is_crowded(names) else 6.2  # half the width of a letter
+    size = 12 if is_crowded(names) else 20  # of letters, on the screen where they are largest
+    high = 1.25 * size
     for colour, name in enumerate(names):
         own = np.array([(x(mark.x), y(mark.y)) for mark in marks if mark.colour == colour])
         if not len(own):
             continue
         shown = shorten(name, 18, tail=6)
-        half = letter * len(shown) + 3
+        half = size * letter_widths(shown) / 2 + 3
         centre = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argmin()]
         across = float(np.clip(centre[0], half, MAP_WIDE - half))
-        for shift in (0, 14, -14, 24, -24):
+        for shift in (0, high, -high, 2 * high, -2 * high):
             down = float(np.clip(centre[1] + shift, 20, MAP_HIGH - 8))
-            if all(abs(down - v) >= 14 or abs(across - u) >= half + h for u, v, h in taken):
+            if all(abs(down - v) >= high or abs(across - u) >= half + h for u, v, h in taken):
                 taken.append((across, down, half))
                 yield text(across, down, ISOLATED.format(shown), "middle", "class-name")
                 break
+
+
+def letter_widths(said: str) -> float:
+    """At most how wide a text is in bold, in heights of its letters, whichever of the page's fonts there is."""
+    return sum(
+        1.4 if width(mark) > 1 else next((size for marks, size in WIDTHS if mark in marks), 0.85 - 0.1 * mark.islower())
+        for mark in said
+    )
 
 
 def symbols() -> Markup:
@@ -267,6 +276,13 @@ def short_count(number: int) -> str:
     if number < 10_000:
         return count(number)
     return f"{number / 1e6:.3g}M" if number >= 999_500 else f"{number / 1e3:.0f}k"
+
+
+def bin_count(number: int) -> str:
+    """Where there is room for four characters: 1234 -> 1.2k."""
+    if number >= 9_950:
+        return short_count(max(number, 10_000))
+    return f"{number / 1e3:.1f}k" if number >= 1_000 else str(number)
 
 
 def legend(entries: Iterable[tuple[Markup, Any]]) -> Markup:

@@ -32,11 +32,11 @@ class CsvStyle:
     has_mark: bool = False  # of the byte order, which tells some programs that this is UTF-8
 
     @classmethod
-    def of(cls, raw: bytes, separator: str | None = None) -> Self:
-        """From the beginning of a text that can be read."""
+    def of(cls, raw: bytes, separator: str | None = None, is_cut: bool = False) -> Self:
+        """From a text that can be read, or from its beginning, which ``is_cut`` off somewhere."""
         head = raw[:HEAD]
         layout = CsvLayout.of("the table", head, separator)
-        if len(raw) > HEAD:
+        if is_cut or len(raw) > HEAD:
             head = head[: last_end(head, layout) or 0]
         line_end = "\r\n" if head.split(b"\n", 1)[0].endswith(b"\r") else "\n"
         has_comma = bool(head) and has_decimal_comma(as_frame(layout.parse(head).slice(1)))
@@ -49,10 +49,11 @@ class CsvStyle:
         if not is_tabbed and path.suffix.lower() != ".csv":
             return cls()
         with path.open("rb") as file:
-            head = file.read(HEAD + 1)
+            raw = file.read(HEAD)
+            is_cut = bool(file.read(1))
         if encoding != UTF_8:
-            head = head.decode(encoding, "ignore").encode()  # it may end within a letter
-        style = cls.of(head, TAB if is_tabbed else None)
+            raw = raw.decode(encoding, errors="ignore").encode()  # the last letter may be cut in half
+        style = cls.of(raw, TAB if is_tabbed else None, is_cut)
         return replace(style, separator=",") if is_tabbed else style
 
     def write(self, frame: pl.DataFrame, file: Any, suffix: str = ".csv", is_first: bool = True) -> None:
