@@ -364,6 +364,27 @@ def test_every_format_goes_through_two_rounds(folder, extension, capsys):
     assert two["kind_source"].to_list().count("checked") == 2
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_another_program_may_save_the_table(folder, capsys, separator):
+    """pandas writes 2.0 where a column of whole numbers has gaps, as kind_predicted has; others write semicolons."""
+    words = ["-t", "kind", "--method", "green", "--json"]
+    codes = pl.col("kind").replace_strict({"ant": 1, "bee": 2, "cow": 30}, return_dtype=pl.Int64)
+    first_table().with_columns(codes).write_csv("t.csv")
+    assert run("label", "t.csv", *words, "-o", "one.csv") == 0
+    frame = pd.read_csv("one.csv")
+    assert frame["kind_predicted"].dtype == float
+    predicted = frame.index[frame["kind_source"] == "predicted"]
+    frame.loc[predicted[0], "kind"] = 1 if frame.loc[predicted[0], "kind"] != 1 else 2
+    frame.loc[predicted[1], "kind"] = None  # and so kind is written as 2.0 too
+    frame.loc[predicted[2], "kind_source"] = None
+    frame.sample(frac=1, random_state=0).to_csv("hand.csv", index=False, sep=separator)
+    capsys.readouterr()
+    assert run("label", "hand.csv", *words, "-o", "two.csv") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["label_sources"] == {"given": 31, "checked": 0, "changed_by_hand": 1}
+    assert len(facts["labels_given"]) == 3
+
+
 def first(folder, words):
     """The first round as CSV."""
     assert run("label", "t.csv", *words, "-o", "first.csv", "--force") == 0
