@@ -203,6 +203,13 @@ def test_a_folder_that_fits_takes_all_options_and_formats(rows, capsys):
     assert pl.read_parquet("rows-labelled/*.parquet").height == N
 
 
+def test_a_folder_that_fits_goes_to_standard_output_too(rows):
+    command = [sys.executable, "-m", "greenlabel", "label", ".", *FAST, "-o", "-"]
+    done = subprocess.run(command, cwd="rows", capture_output=True, check=True)
+    assert pl.read_csv(done.stdout)["größe"].null_count() == 0
+    assert b"60 rows: 20 labels given, 40 filled in" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

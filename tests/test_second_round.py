@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from greenlabel import label_table
-from greenlabel.errors import TableError
+from greenlabel.errors import LabelError, TableError
 from greenlabel.tables import csv_text
 from greenlabel.tables.files import read_table, write_table
 from greenlabel.tables.labelling import predict_table
@@ -51,7 +51,7 @@ def edited(frame, **changes):
         values = frame[name].to_list()
         for i, value in cells.items():
             values[i] = value
-        frame = frame.with_columns(pl.Series(name, values, dtype=frame.schema[name]))
+        frame = frame.with_columns(pl.Series(name, values, dtype=frame.schema[name], strict=False))
     return frame
 
 
@@ -246,7 +246,7 @@ def test_columns_without_a_source_are_somebody_elses(before):
 def test_what_cannot_be_told_is_filled_anew_with_a_warning(filled):
     again, result = label_table(filled.drop("kind_predicted"), "kind", method="green")
     assert again.equals(filled)
-    assert "60 cells marked predicted have nothing in 'kind_predicted'" in result.warnings[0]
+    assert "60 cells marked predicted have no value in 'kind_predicted'" in result.warnings[0]
     assert "Write checked into 'kind_source'" in result.warnings[0]
     assert not any("kind_predicted" in warning for warning in label_table(filled, "kind", method="green")[1].warnings)
 
@@ -254,6 +254,37 @@ def test_what_cannot_be_told_is_filled_anew_with_a_warning(filled):
 def test_a_full_table_of_checked_labels_has_nothing_to_fill(filled):
     with pytest.raises(TableError, match="Every row of 'kind' has a label already"):
         label_table(filled.with_columns(kind_source=pl.lit("checked")), "kind")
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [
+        ([0, 1], pl.Int32),
+        ([False, True], pl.Boolean),
+        (["x", "y"], pl.Categorical),
+        (["x", "y"], pl.Enum(["y", "x", "z"])),
+        ([1.0, 2.0], pl.Float64),
+        ([1, 2], pl.Decimal(10, 2)),
+    ],
+)
+def test_every_type_of_target_goes_through_two_rounds(labels, dtype):
+    x = np.concatenate([np.linspace(0, 1, 20), np.linspace(9, 10, 20)])
+    kind = pl.Series("kind", [labels[0]] + [None] * 19 + [labels[1]] + [None] * 19, dtype=dtype)
+    filled, _ = label_table(pl.DataFrame({"x": x, "kind": kind}), "kind", method="green")
+    again, result = label_table(filled, "kind", method="green")
+    assert again.equals(filled)
+    assert again.schema == filled.schema
+    assert result.summary()["label_sources"]["given"] == 2
+    hand = edited(filled, kind={5: labels[1]})
+    again, result = label_table(hand, "kind", method="green")
+    assert again["kind"][5] == hand["kind"][5] == labels[1]
+    assert result.summary()["label_sources"]["changed_by_hand"] == 1
+
+
+def test_a_table_that_lost_all_its_labels_is_refused(filled):
+    for nothing in (pl.lit(None), pl.lit(None, dtype=pl.String), pl.lit("")):
+        with pytest.raises(LabelError, match="holds no label in 90 rows"):
+            label_table(filled.with_columns(kind=nothing), "kind")
 
 
 # New rows -----------------------------------------------------------------------------------------------------------
@@ -280,6 +311,12 @@ def test_new_rows_that_went_through_before_are_read_the_same_way(before, model_f
     assert facts["label_sources"] == {"given": 0, "checked": 1, "changed_by_hand": 1}
     _, facts = predict_table(saved, first.drop("kind_predicted"))
     assert "90 cells marked predicted" in facts["warnings"][0]
+
+
+def test_a_source_without_its_column_is_somebody_elses(before, model_file):
+    new = before.drop("kind").with_columns(kind_source=pl.lit("given"))
+    with pytest.raises(TableError, match="has a column 'kind_source' already, which greenlabel adds"):
+        predict_table(load_model(model_file), new)
 
 
 # Files and blocks ---------------------------------------------------------------------------------------------------
@@ -325,6 +362,27 @@ def test_every_format_goes_through_two_rounds(folder, extension, capsys):
     two = pl.read_csv("two.csv")
     assert two.columns == ["row", "x", "y", "kind", *ADDED]
     assert two["kind_source"].to_list().count("checked") == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_another_program_may_save_the_table(folder, capsys, separator):
+    """pandas writes 2.0 where a column of whole numbers has gaps, as kind_predicted has; others write semicolons."""
+    words = ["-t", "kind", "--method", "green", "--json"]
+    codes = pl.col("kind").replace_strict({"ant": 1, "bee": 2, "cow": 30}, return_dtype=pl.Int64)
+    first_table().with_columns(codes).write_csv("t.csv")
+    assert run("label", "t.csv", *words, "-o", "one.csv") == 0
+    frame = pd.read_csv("one.csv")
+    assert frame["kind_predicted"].dtype == float
+    predicted = frame.index[frame["kind_source"] == "predicted"]
+    frame.loc[predicted[0], "kind"] = 1 if frame.loc[predicted[0], "kind"] != 1 else 2
+    frame.loc[predicted[1], "kind"] = None  # and so kind is written as 2.0 too
+    frame.loc[predicted[2], "kind_source"] = None
+    frame.sample(frac=1, random_state=0).to_csv("hand.csv", index=False, sep=separator)
+    capsys.readouterr()
+    assert run("label", "hand.csv", *words, "-o", "two.csv") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["label_sources"] == {"given": 31, "checked": 0, "changed_by_hand": 1}
+    assert len(facts["labels_given"]) == 3
 
 
 def first(folder, words):

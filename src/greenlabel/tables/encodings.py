@@ -36,7 +36,7 @@ def check_encoding(name: str | None) -> str:
         "".encode(found.name)  # raises where this is a codec of another kind
         return found.name
     except (LookupError, ValueError):
-        close = get_close_matches(name.lower().replace("_", "-"), [*USUAL, *aliases], n=1)
+        close = get_close_matches(name.lower().replace("_", "-"), [*USUAL, *aliases], n=1, cutoff=0.75)
         advice = f"did you mean {close[0]}?" if close else f"usual ones are {', '.join(USUAL)}."
         raise ParameterError(f"--encoding {name} is unknown; {advice}") from None
 

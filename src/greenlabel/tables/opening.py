@@ -91,7 +91,7 @@ class AtOnce:
         self._rows: list[range] | None = None  # of the parts
         self._style = CsvStyle()
         self._output = output_at_once(table, out)
-        if is_several(table):
+        if is_several(table) and self.path != STANDARD:
             self._output.check(force, table, WRITERS)
         else:
             check_output(self._output.path, force, WRITERS)

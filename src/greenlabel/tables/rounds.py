@@ -53,13 +53,13 @@ def all_names(target: str) -> set[str]:
 
 def added_names(names: Sequence[str], target: str) -> list[str]:
     """The columns of a table that greenlabel wrote; none where the table comes for the first time."""
-    if f"{target}_source" not in names:
+    if target not in names or f"{target}_source" not in names:
         return []
     return [name for name in names if name in all_names(target)]
 
 
 def check_names_free(names: Sequence[str], target: str) -> None:
-    """Refuse columns that would be overwritten: without a source they are not greenlabel's."""
+    """Refuse columns that would be overwritten: without target and source they are not greenlabel's."""
     taken = [] if added_names(names, target) else [name for name in names if name in all_names(target)]
     if taken:
         raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
@@ -139,9 +139,8 @@ def round_doubts(target: str, untold: int) -> list[str]:
     """A warning where corrections might be lost."""
     if not untold:
         return []
-    cells = "1 cell" if untold == 1 else f"{untold:,} cells"
+    cells, have = ("1 cell", "has") if untold == 1 else (f"{untold:,} cells", "have")
     return [
-        f"{cells} marked predicted {'has' if untold == 1 else 'have'} nothing in {target + '_predicted'!r}, so a "
-        "change by hand cannot be told there: filled in anew. "
-        f"Write checked into {target + '_source'!r} to keep such a cell."
+        f"{cells} marked predicted {have} no value in {target + '_predicted'!r}, so a change by hand cannot be seen "
+        f"there and is lost: filled in anew. Write checked into {target + '_source'!r} to keep a cell."
     ]
