@@ -176,7 +176,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_mu(self.mu)
-        check_offsets(self.class_offsets)
+        self._wants_offsets = check_offsets(self.class_offsets)
         if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
             check_integer("n_anchors", self.n_anchors, 1, offer=", or 'auto'")
         check_seed(self.random_state)

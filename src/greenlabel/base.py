@@ -51,6 +51,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _unit: float | None  # of the features
+    _wants_offsets = False
     _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -222,7 +223,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _find_offsets(self) -> Floats:
         labels = self._labels
-        if getattr(self, "class_offsets", None) is None:
+        if not self._wants_offsets:
             return np.zeros(len(labels.classes))
         chosen = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
         H = self._held_out_roughly(chosen)

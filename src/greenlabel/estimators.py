@@ -69,7 +69,7 @@ class _KnnClassifier(GraphClassifier):
     _F: Floats
 
     def _check_parameters(self) -> None:
-        check_offsets(self.class_offsets)
+        self._wants_offsets = check_offsets(self.class_offsets)
         self._check_neighbors()
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("graph", self.graph, GRAPHS)
