@@ -1,6 +1,7 @@
 """Slow, dense, obvious versions of everything that greenlabel computes fast."""
 
 import numpy as np
+from scipy.special import softmax
 
 
 def squared_distances(X, P):
@@ -123,3 +124,14 @@ def best_total(F, counts):
     places = np.repeat(np.arange(F.shape[1]), counts)
     rows, chosen = linear_sum_assignment(-F[:, places])
     return F[rows, places[chosen]].sum()
+
+
+def offset_loss(x, H, codes):
+    """J(t, b) of x = (t, b): the log-loss of softmax(t h + b) on smoothed classes, and the ridge on b."""
+    n_rows, c = H.shape
+    loss = np.sum(x[1:] ** 2) / 2
+    for h, code in zip(H, codes, strict=True):
+        p = softmax(x[0] * h + x[1:])
+        target = (np.full(c, 1 / c) + n_rows * np.eye(c)[code]) / (n_rows + 1)
+        loss -= target @ np.log(p)
+    return loss

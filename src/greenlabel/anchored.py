@@ -21,6 +21,7 @@ from greenlabel.checks import (
     check_choice,
     check_integer,
     check_mu,
+    check_offsets,
     check_real,
     check_seed,
     choose_mu,
@@ -66,10 +67,12 @@ class AnchoredGreenClassifier(GraphClassifier):
     memory_limit : int or "auto", default "auto"
         Bytes for the nearest anchors of all rows, 6 per neighbour and 4 per row (more where float32 does not hold the
         features). Beyond it they are computed again for the answers. "auto" is half of what is free.
+    class_offsets : "auto" or None, default "auto"
+        As in GreenClassifier.
 
     Attributes
     ----------
-    classes_, scores_, label_distributions_, transduction_, mu_, n_components_, reached_, n_features_in_
+    classes_, scores_, label_distributions_, transduction_, class_offsets_, mu_, n_components_, reached_, n_features_in_
         As in GreenClassifier.
     anchors_ : (m, d) the anchors
     """
@@ -86,6 +89,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         anchors: Any = "bkhk",
         random_state: Any = None,
         memory_limit: int | str = "auto",
+        class_offsets: str | None = "auto",
     ):
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
@@ -93,6 +97,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         self.anchors = anchors
         self.random_state = random_state
         self.memory_limit = memory_limit
+        self.class_offsets = class_offsets
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Add rows, labelled or not, to those that the model has seen; the first rows give the anchors.
@@ -157,9 +162,10 @@ class AnchoredGreenClassifier(GraphClassifier):
         return self._of_new_rows(X, Probabilities(self._new_rows_only(), self._calibrated()), self._no_scores())
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
+        """Scores of new rows on the scale of ``scores_``; for two classes one column, the second less the first.
 
-        Of a row that no label reaches the score says nothing: ``predict`` goes by the shares of the labels there.
+        The class of a row is that of its largest score after ``class_offsets_`` are added. Of a row that no label
+        reaches the score says nothing: ``predict`` goes by the shares of the labels there.
         """
         self._check_fitted()
         like = self._no_scores()
@@ -170,6 +176,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_mu(self.mu)
+        self._wants_offsets = check_offsets(self.class_offsets)
         if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
             check_integer("n_anchors", self.n_anchors, 1, offer=", or 'auto'")
         check_seed(self.random_state)

@@ -22,8 +22,9 @@ from greenlabel.blocks import Blocks
 from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
 from greenlabel.graph import reached_components
-from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, probabilities, read_labels
+from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, read_labels
 from greenlabel.neighbors import row_blocks
+from greenlabel.offsets import class_offsets
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -31,6 +32,7 @@ Bools = NDArray[np.bool_]
 
 ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
 LEAST_HELD_OUT, HELD_OUT_WORK = 200, 20_000_000  # labels that may be held out, and rows of data times those
+OFFSET_ROWS = 500  # labelled rows from which class offsets are found
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -49,6 +51,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _unit: float | None  # of the features
+    _wants_offsets = False
     _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -137,6 +140,12 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._keep("scores", self._all_scores)
 
     @property
+    def class_offsets_(self) -> Floats:
+        """What is added to the scores of each class before the largest is taken (c,), on the scale of ``scores_``."""
+        self._check_fitted()
+        return self._keep("offsets", self._find_offsets)
+
+    @property
     def label_distributions_(self) -> Floats:
         """Probabilities of the classes for each row (n, c)."""
         self._check_fitted()
@@ -144,7 +153,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def transduction_(self) -> NDArray[Any]:
-        """The class of each row (n,). Rows keep the class their score says, labelled ones too."""
+        """The class of each row (n,), that of the largest of ``scores_ + class_offsets_``, of labelled rows too."""
         self._check_fitted()
         return self._keep("transduction", self._transduce)
 
@@ -164,9 +173,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._calibrated().probabilities(F, is_reached), is_reached
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores of new rows on the scale of ``scores_``; for two classes one column, positive for the second.
+        """Scores of new rows on the scale of ``scores_``; for two classes one column, the second less the first.
 
-        Of a row that no label reaches the score says nothing: ``predict`` goes by the shares of the labels there.
+        The class of a row is that of its largest score after ``class_offsets_`` are added. Of a row that no label
+        reaches the score says nothing: ``predict`` goes by the shares of the labels there.
         """
         F, _ = self._new_rows(X)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
@@ -202,13 +212,31 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._calibrated().probabilities(self.scores_, self.reached_)
 
     def _verdict(self) -> Verdict:
-        return Verdict(self.classes_, self._labels.shares)
+        return Verdict(self.classes_, self._labels.shares, self.class_offsets_)
 
     def _calibrated(self) -> Verdict:
         return replace(self._verdict(), temperature=self._keep("temperature", self._calibrate))
 
     def _calibrate(self) -> float:
-        return calibrate(self._labels, self._joined(), lambda places: self._held_out(places, ROUGH))
+        offsets = self.class_offsets_
+        return calibrate(self._labels, self._joined(), lambda places: self._held_out(places, ROUGH) + offsets)
+
+    def _find_offsets(self) -> Floats:
+        labels = self._labels
+        if not self._wants_offsets:
+            return np.zeros(len(labels.classes))
+        chosen = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
+        H = self._held_out_roughly(chosen)
+        H[~self._recognisable()[chosen]] = 0
+        return class_offsets(H, labels.codes[chosen])
+
+    def _held_out_roughly(self, places: Ints) -> Floats:
+        """Leave-one-out scores, as cheap as they can be."""
+        return self._held_out(places, ROUGH)
+
+    def _recognisable(self) -> Bools:
+        """Labelled rows that can be recognised by the other labels: one of them reaches the row, one has its class."""
+        return self._joined() & (self._labels.counts[self._labels.codes] > 1)
 
     def _joined(self) -> Bools:
         """Labelled rows that another label reaches."""
@@ -221,18 +249,19 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Rows whose class has no other label, or that no other label reaches, have nothing to be recognised by and are
         left out. Of more than ``most``, an even choice is taken.
         """
-        told = np.flatnonzero(self._joined() & (self._labels.counts[self._labels.codes] > 1))
-        chosen = evenly(told, min(most, max(LEAST_HELD_OUT, HELD_OUT_WORK // self._labels.n)))
+        chosen = evenly(
+            np.flatnonzero(self._recognisable()), min(most, max(LEAST_HELD_OUT, HELD_OUT_WORK // self._labels.n))
+        )
         parts = [self._held_out(chosen[i : i + 128], ROUGH) for i in range(0, len(chosen), 128)]
         F = np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
-        p = probabilities(F, self._keep("temperature", self._calibrate))
+        p = self._calibrated().probabilities(F, np.ones(len(F), bool))
         return self._labels.rows[chosen], self._labels.codes[chosen], p
 
     def for_new_rows(self) -> Self:
         """A copy with what answers for new rows need, without what the fit needed beside that."""
         self._check_fitted()
         slim = self._slim()
-        slim._kept["temperature"] = self._keep("temperature", self._calibrate)
+        slim._kept |= {"offsets": self.class_offsets_, "temperature": self._keep("temperature", self._calibrate)}
         return slim
 
     def _slim(self) -> Self:

@@ -43,6 +43,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     return value
 
 
+def check_offsets(class_offsets: Any) -> bool:
+    """Whether class offsets are wanted."""
+    if class_offsets is not None and not (isinstance(class_offsets, str) and class_offsets == "auto"):
+        raise ParameterError(f"class_offsets={class_offsets!r} is unknown; give 'auto' or None.")
+    return class_offsets is not None
+
+
 def check_memory(n_bytes: float, what: str, instead: str) -> None:
     """Refuse a dense computation that would not fit in the memory that is free now."""
     free = psutil.virtual_memory().available

@@ -6,7 +6,16 @@ from typing import Any, Self
 import numpy as np
 
 from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints
-from greenlabel.checks import check_choice, check_integer, check_mu, check_real, check_seed, choose_mu, cut_neighbors
+from greenlabel.checks import (
+    check_choice,
+    check_integer,
+    check_mu,
+    check_offsets,
+    check_real,
+    check_seed,
+    choose_mu,
+    cut_neighbors,
+)
 from greenlabel.choosing import LEAST_JUDGES, TIMES_OF_MU, choose, judges
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
 from greenlabel.errors import ParameterError
@@ -39,6 +48,7 @@ GRAPHS = ("knn", "precomputed")
 KNN_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree, or ten times less or more
 NEIGHBORS = (10, 5, 20)  # n_neighbors="auto": what is tried, the default first
 CHOICE_WORK = 500_000  # rows of the data times labelled rows by which mu and n_neighbors may be chosen
+OFFSET_WORK, LEAST_COLUMNS = 500_000, 16  # rows of the data times columns of G for class offsets; the least columns
 
 
 class _KnnClassifier(GraphClassifier):
@@ -55,9 +65,11 @@ class _KnnClassifier(GraphClassifier):
     weights: str
     graph: str
     random_state: Any
+    class_offsets: str | None
     _F: Floats
 
     def _check_parameters(self) -> None:
+        self._wants_offsets = check_offsets(self.class_offsets)
         self._check_neighbors()
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("graph", self.graph, GRAPHS)
@@ -126,6 +138,12 @@ class _LinearClassifier(_KnnClassifier):
         rows, codes = self._labels.rows[places], self._labels.codes[places]
         return scores_without_own_label(self._operator, self._F[rows], rows, codes, tolerance)
 
+    def _held_out_roughly(self, places: Ints) -> Floats:
+        rows, codes, n_columns = self._labels.rows[places], self._labels.codes[places], OFFSET_WORK // self._n
+        F = self._F[rows]
+        F[np.arange(len(rows)), codes] -= self._operator.diagonal_from(max(LEAST_COLUMNS, n_columns), rows, ROUGH)
+        return F
+
     def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         return self._operator.solve(labels.Y, tolerance)[rows]
 
@@ -153,13 +171,18 @@ class GreenClassifier(_LinearClassifier):
         With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
     random_state : int, RandomState or None
         Seeds the approximate neighbour search that large data needs.
+    class_offsets : "auto" or None, default "auto"
+        What to do where classes are of different size. "auto" adds an offset to the scores of each class before the
+        largest is taken, found from the leave-one-out scores of the labels; it is 0 unless the labels clearly say
+        otherwise. None takes the largest score as it is.
 
     Attributes
     ----------
     classes_ : (c,) the classes, sorted
     scores_ : (n, c) F
     label_distributions_ : (n, c) probabilities
-    transduction_ : (n,) the class of each row
+    transduction_ : (n,) the class of each row, that of the largest of scores_ + class_offsets_
+    class_offsets_ : (c,) what is added to the scores of each class
     mu_ : the mu that was used
     n_components_ : connected components of the graph
     reached_ : (n,) False where a row's component holds no label
@@ -184,6 +207,7 @@ class GreenClassifier(_LinearClassifier):
         solver: str = "auto",
         graph: str = "knn",
         random_state: Any = None,
+        class_offsets: str | None = "auto",
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -191,6 +215,7 @@ class GreenClassifier(_LinearClassifier):
         self.solver = solver
         self.graph = graph
         self.random_state = random_state
+        self.class_offsets = class_offsets
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -280,6 +305,8 @@ class ConsistencyClassifier(_LinearClassifier):
         As in GreenClassifier.
     gamma : float, default 1.0
         How strongly scores are held to the labels (and, on unlabelled rows, to zero).
+    class_offsets : "auto" or None, default None
+        As in GreenClassifier. None is the method as it was published.
     """
 
     def __init__(
@@ -290,12 +317,14 @@ class ConsistencyClassifier(_LinearClassifier):
         gamma: float = 1.0,
         graph: str = "knn",
         random_state: Any = None,
+        class_offsets: str | None = None,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.gamma = gamma
         self.graph = graph
         self.random_state = random_state
+        self.class_offsets = class_offsets
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -316,15 +345,24 @@ class HarmonicClassifier(_KnnClassifier):
     ----------
     n_neighbors, weights, graph, random_state
         As in GreenClassifier.
+    class_offsets : "auto" or None, default None
+        As in GreenClassifier. None is the method as it was published, whose scores go by the shares of the labels.
     """
 
     def __init__(
-        self, n_neighbors: int = 10, *, weights: str = "adaptive", graph: str = "knn", random_state: Any = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "adaptive",
+        graph: str = "knn",
+        random_state: Any = None,
+        class_offsets: str | None = None,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.graph = graph
         self.random_state = random_state
+        self.class_offsets = class_offsets
 
     def _prepare(self, graph: Graph) -> None:
         """Nothing to factor: which rows are clamped depends on the labels."""

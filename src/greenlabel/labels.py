@@ -1,7 +1,8 @@
 """Labels: y <-> Y, and F -> class and probability.
 
     Y (n, c) one-hot rows where a label is known, zero rows elsewhere      (Eq. y2)
-    p_ij = exp(t E_ij) / sum_j' exp(t E_ij')    probabilities; E the evidence in F, t one temperature for all rows
+    F + 1 b'    the class of a row is that of its largest score, to which the offset b_j of the class is added
+    p_ij = exp(t E_ij) / sum_j' exp(t E_ij')    probabilities; E the evidence in F + 1 b', t a temperature for all rows
 
 The temperature is chosen where the answer is known: on the scores that labelled rows get from the other labels alone.
 A row that no label reaches has the shares of the given labels as its probabilities.
@@ -172,17 +173,30 @@ class Verdict:
 
     classes: NDArray[Any]  # (c,)
     shares: Floats  # (c,) of the given labels: the answer for a row that no label reaches
+    offsets: Floats  # (c,) what is added to the scores of each class
     temperature: float = 1.0
 
     def decide(self, F: Floats, is_reached: NDArray[np.bool_]) -> NDArray[Any]:
-        best = F.argmax(axis=1)
+        best = self._adjusted(F).argmax(axis=1)
         best[~is_reached] = self.shares.argmax()
         return self.classes[best]
 
     def probabilities(self, F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
+        """The largest of each row is that of the class that ``decide`` gives."""
+        F = self._adjusted(F)
         p = probabilities(F, self.temperature)
+        lead_to(F.argmax(axis=1), p)
         p[~is_reached] = self.shares
         return p
+
+    def _adjusted(self, F: Floats) -> Floats:
+        return F + self.offsets if self.offsets.any() else F
+
+
+def lead_to(best: Ints, p: Floats) -> None:
+    """Make the first largest number of each row of p the one at ``best``, which rounding may have made its equal."""
+    other = np.flatnonzero(p.argmax(axis=1) != best)
+    p[other, best[other]] = np.nextafter(p[other].max(axis=1), 2)
 
 
 def probabilities(F: Floats, temperature: float) -> Floats:

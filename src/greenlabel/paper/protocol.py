@@ -42,7 +42,7 @@ NEIGHBORS, MU, GAMMA = 20, 1e-5, 1.0
 SEED_OF_ANCHORS = 0
 UNITS = 10.0  # features are standardised where the ranges of columns differ by more
 QUICK = 1.0  # seconds: a fit that takes less is repeated in every timed trial
-GAUSSIAN: dict[str, Any] = {"n_neighbors": NEIGHBORS, "weights": "gaussian"}
+GAUSSIAN: dict[str, Any] = {"n_neighbors": NEIGHBORS, "weights": "gaussian", "class_offsets": None}
 
 
 class Model(Protocol):
@@ -126,7 +126,9 @@ class Method:
 
 def _anchored(name: str, anchors: int) -> Model:
     name = name.partition(" ")[0]
-    return AnchoredGreenClassifier(anchors or published.anchors(name), NEIGHBORS, mu=MU, random_state=SEED_OF_ANCHORS)
+    return AnchoredGreenClassifier(
+        anchors or published.anchors(name), NEIGHBORS, mu=MU, random_state=SEED_OF_ANCHORS, class_offsets=None
+    )
 
 
 def _plain(make: Callable[[], Model]) -> Callable[[str, int], Model]:
@@ -144,12 +146,16 @@ METHODS = {
     "GF(G)": Method(_plain(lambda: GreenClassifier(mu=MU, solver="direct", **GAUSSIAN)), margins=True),
     "GF(A)": Method(_anchored),
     "LLGC, A + A'": Method(_plain(lambda: SummedLLGC(gamma=GAMMA, graph="precomputed")), margins=True),
-    "GF(G), A + A'": Method(_plain(lambda: SummedGreen(mu=MU, graph="precomputed")), margins=True),
+    "GF(G), A + A'": Method(_plain(lambda: SummedGreen(mu=MU, graph="precomputed", class_offsets=None)), margins=True),
     "1NN": Method(_supervised(lambda: KNeighborsClassifier(1))),
     "PolySVM": Method(_supervised(lambda: KernelSVM(partial(polynomial_kernel, degree=3, coef0=0)))),
     "RbfSVM": Method(_supervised(lambda: KernelSVM(rbf_kernel))),
-    "GreenClassifier": Method(_plain(lambda: GreenClassifier(random_state=SEED_OF_ANCHORS)), ours=True),
-    "AnchoredGreenClassifier": Method(_plain(lambda: AnchoredGreenClassifier(random_state=SEED_OF_ANCHORS)), ours=True),
+    "GreenClassifier": Method(
+        _plain(lambda: GreenClassifier(random_state=SEED_OF_ANCHORS, class_offsets=None)), ours=True
+    ),
+    "AnchoredGreenClassifier": Method(
+        _plain(lambda: AnchoredGreenClassifier(random_state=SEED_OF_ANCHORS, class_offsets=None)), ours=True
+    ),
     "1-NN": Method(_supervised(lambda: KNeighborsClassifier(1)), ours=True),
     "logistic": Method(_supervised(lambda: LogisticRegression(max_iter=1000)), ours=True),
     "extra trees": Method(_supervised(lambda: ExtraTreesClassifier(random_state=0)), ours=True),
