@@ -76,7 +76,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     """
 
     _only_for_fit = ("_operator", "_systems", "_near", "_gram")
-    _find_anchors = staticmethod(find_anchors)
+    _find_anchors: Callable[..., Any] = staticmethod(find_anchors)
     _unit: float | None  # of the features; unknown until a sample of rows outside memory has been seen
 
     def __init__(

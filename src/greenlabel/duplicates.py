@@ -86,8 +86,8 @@ def distinct_rows(X: Any) -> Nodes | None:
 def are_equal(X: Any) -> bool:
     """Whether all rows of X are."""
     if sp.issparse(X):
-        return bool((X != X[np.zeros(X.shape[0], int)]).nnz == 0)
-    return bool((X == X[:1]).all())
+        return bool((X[np.zeros(X.shape[0], int)] != X).nnz == 0)
+    return bool((X[:1] == X).all())
 
 
 def _nodes(keys: Ints) -> Nodes:

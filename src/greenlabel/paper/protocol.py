@@ -126,7 +126,7 @@ class PaperGreen(EveryRow, GreenClassifier):
     pass
 
 
-def plain_anchors(name: str, X: Array, rows: Array, m: int, projection: Any, rng: Any, usual: Any) -> Array:
+def plain_anchors(name: str, X: Any, rows: Array, m: int, projection: Any, rng: Any, usual: Any) -> Any:
     """The paper's anchors, which may coincide where rows are equal."""
     return ANCHORS[name](X, rows, m, projection, rng)
 
