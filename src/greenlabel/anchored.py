@@ -54,7 +54,8 @@ class AnchoredGreenClassifier(GraphClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most.
+        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most. There are
+        fewer where anchors would coincide because rows are equal.
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
