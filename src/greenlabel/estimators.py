@@ -157,8 +157,8 @@ class GreenClassifier(_LinearClassifier):
     Parameters
     ----------
     n_neighbors : int or "auto", default 10
-        Neighbours of each row in the graph, in which equal rows are one node. "auto" chooses among 10, 5 and 20 by leave-one-out, where that is
-        affordable; otherwise it is 10.
+        Neighbours of each row in the graph, in which equal rows are one node. "auto" chooses among 10, 5 and 20 by
+        leave-one-out, where that is affordable; otherwise it is 10.
     weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
         How similar neighbours are. "adaptive" has nothing to tune; "gaussian" is the paper's.
     mu : float or "auto", default "auto"
