@@ -107,7 +107,7 @@ def test_no_row_is_its_own_neighbour_among_duplicates():
 
 def test_a_duplicate_of_a_labelled_row_gets_its_class(GraphModel):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 4))
+    X = rng.normal(size=(20, 4)) + 9.0 * (np.arange(20) % 2)[:, None]
     X, y = np.concatenate([X, X]), np.concatenate([np.arange(20) % 2, np.full(20, -1)])
     params = {"anchors": X[:20]} if GraphModel is AnchoredGreenClassifier else {}
     model = sound(small(GraphModel, n_neighbors=1, **params).fit(X, y), X)

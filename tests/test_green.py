@@ -163,7 +163,7 @@ def test_harmonic_scores_equal_the_dense_formula(graph, rng):
     y = np.full(graph.n, -1)
     y[rng.permutation(graph.n)[:12]] = np.repeat([0, 1, 2], 4)
     known = read_labels(y, graph.n, "test")
-    F = harmonic_scores(graph, known, np.ones(graph.n, bool))
+    F = harmonic_scores(graph, known.Y, np.ones(graph.n, bool))
     assert_allclose(F, reference.harmonic(graph.S.toarray(), known.Y.toarray(), y != -1), atol=1e-7)
 
 

@@ -8,12 +8,13 @@ rows may be in memory, in files or on a cluster, and more of them may come later
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, given_anchors
+from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
 from greenlabel.answers import AnswerAllRows, AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
 from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints, check_features, check_stream
 from greenlabel.blocks import ArrayBlocks, Blocks, joined, same
@@ -28,6 +29,7 @@ from greenlabel.checks import (
     cut_neighbors,
 )
 from greenlabel.choosing import TIMES_OF_MU, choose, judges
+from greenlabel.duplicates import are_equal
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph import anchor_components, reached_components
@@ -36,13 +38,12 @@ from greenlabel.labels import Labels, joined_labels, read_some_labels
 from greenlabel.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
 from greenlabel.neighbors import exact_search, working
 from greenlabel.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.repeated import LonePoint
 from greenlabel.sources import open_rows
 
 ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where the degrees are 1; or ten times less or more
 CHOICE_ROWS, CHOICE_ANCHORS = 500, 2048  # labelled rows by which mu is chosen, and anchors up to which it is
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
-AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
-LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
 
 
 class AnchoredGreenClassifier(GraphClassifier):
@@ -54,7 +55,8 @@ class AnchoredGreenClassifier(GraphClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most.
+        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most. There are
+        fewer where anchors would coincide because rows are equal.
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
@@ -78,6 +80,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     """
 
     _only_for_fit = ("_operator", "_systems", "_near", "_gram")
+    _find_anchors: Callable[..., Any] = staticmethod(find_anchors)
     _unit: float | None  # of the features; unknown until a sample of rows outside memory has been seen
 
     def __init__(
@@ -201,6 +204,8 @@ class AnchoredGreenClassifier(GraphClassifier):
         m, self._k = self._sizes(rows.n, given)
         rows, P, self._projection = self._lay_anchors(rows, m, given, check_seed(self.random_state))
         self.anchors_ = (P.toarray() if sp.issparse(P) else P) * self._unit
+        m, self._is_one_point = P.shape[0], are_equal(P)
+        self._k = min(self._k, m - 1)
         self._search, self._searched, self._n_kept = exact_search(P, rows.n, self._projection), rows.n, 0
         self._near = self._nearest(rows)
         self._gram = self._near.sum(SumProducts(m))
@@ -220,7 +225,8 @@ class AnchoredGreenClassifier(GraphClassifier):
         if is_wide:
             projection = principal_axes(working(X[place(for_axes)]), min(d, SEARCH_AXES))
         if given is None:
-            P = ANCHORS[self.anchors](X, place(for_anchors), m, projection, rng)
+            most = partial(usual_number, k=self.n_neighbors) if self.n_anchors == "auto" else None
+            P = self._find_anchors(self.anchors, X, place(for_anchors), m, projection, rng, most)
         else:
             P = given / self._unit
         return rows, sp.csr_array(P) if sp.issparse(first) else P, projection
@@ -247,8 +253,7 @@ class AnchoredGreenClassifier(GraphClassifier):
             m = len(given)
             remedy = "give more anchors or lower n_neighbors"
         elif self.n_anchors == "auto":
-            m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
-            m = max(m, min(k + 1, n))
+            m = usual_number(n, k)
             return m, cut_neighbors(k, m - 1, "anchors")
         else:
             m = int(self.n_anchors)
@@ -282,7 +287,8 @@ class AnchoredGreenClassifier(GraphClassifier):
         self._anchor_component, self.n_components_ = anchor_components(sp.csr_array(gram))
         usual = choose_mu(self.mu, ANCHORED_SHIFT, n)
         times = TIMES_OF_MU if self.mu == "auto" and len(gram) <= CHOICE_ANCHORS else (1.0,)
-        self._systems = {usual * t: AnchorSystem(gram, n, n * usual * t, self.n_components_) for t in times}
+        System = LonePoint if self._is_one_point else AnchorSystem
+        self._systems = {usual * t: System(gram, n, n * usual * t, self.n_components_) for t in times}
         self.mu_, self._operator = usual, self._systems[usual]
 
     # Labels

@@ -19,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from greenlabel.checks import warn
+from greenlabel.duplicates import distinct_rows
 from greenlabel.errors import DataError, ParameterError
 from greenlabel.neighbors import Search, centre, coordinates, kmeans_groups, neighbour_matrix, row_blocks, working
 from greenlabel.projection import Projection, sample_rows
@@ -30,6 +32,8 @@ Ints = NDArray[np.integer]
 SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
 SPLIT_ROWS = 2048  # rows of a group that vote on the direction of its split
+AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
+LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
 ROWS_PER_ANCHOR = 48  # rows beyond so many per anchor do not move the anchors
 
 
@@ -78,7 +82,11 @@ def given_anchors(P: Any, d: int) -> Floats:
         raise ParameterError(f"anchors have shape {P.shape}, X has {d} columns; give an (m, {d}) array.")
     if not np.isfinite(P).all():
         raise DataError("anchors hold NaN or infinity; give finite coordinates.")
-    return P
+    nodes = distinct_rows(P)
+    if nodes is None:
+        return P
+    warn(f"anchors hold {len(P) - len(nodes.first)} rows that stand there before; each point is one anchor.")
+    return P[nodes.first]
 
 
 def bkhk_groups(Q: Floats, m: int, rng: np.random.Generator) -> Ints:
@@ -175,12 +183,46 @@ def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.ra
 
 def drawn(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): rows drawn at random."""
-    return working(X[rows])
+    return working(X[rows[sample_rows(len(rows), m, rng)]])
 
 
 # Each from a sample of the rows where there are more than the anchors need.
 ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk, "kmeans": kmeans, "random": drawn}
 PER_ANCHOR = {"bkhk": ROWS_PER_ANCHOR, "kmeans": ROWS_PER_ANCHOR, "random": 1}
+
+
+def find_anchors(
+    name: str,
+    X: Any,
+    rows: Ints,
+    m: int,
+    projection: Projection | None,
+    rng: np.random.Generator,
+    usual: Callable[[int], int] | None = None,
+) -> Any:
+    """P (m, d) from these rows of X; where rows are equal and anchors coincide, anew from the distinct rows.
+
+    Where a row stands more often than a group is large, several anchors are that row. Were they all of its k nearest,
+    it would be tied to nothing else. The distinct rows have no such groups. ``usual(u)`` is how many anchors u of them
+    get; without it m, or all of them.
+    """
+    P = ANCHORS[name](X, rows, m, projection, rng)
+    # Means of equal rows may differ by rounding, in double precision.
+    if distinct_rows(P.astype(np.float32)) is None:
+        return P
+    nodes = distinct_rows(working(X[rows]))
+    if nodes is None or len(nodes.first) == 1:
+        return P  # means of different rows; or all rows are equal, and so are all anchors
+    u = len(nodes.first)
+    if usual is None and u < m:
+        warn(f"n_anchors={m} is too many for {u} distinct rows; {u} are used.")
+    return ANCHORS[name](X, rows[nodes.first], min(m, usual(u) if usual else u), projection, rng)
+
+
+def usual_number(n: int, k: int) -> int:
+    """How many anchors n rows get with n_anchors="auto"."""
+    m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
+    return max(m, min(k + 1, n))
 
 
 def anchor_rows(name: str, n: int, m: int, rng: np.random.Generator) -> Ints:

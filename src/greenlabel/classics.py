@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from greenlabel.graph import Graph
 from greenlabel.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense, factor
-from greenlabel.labels import Labels
 
 Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
 
 SHORT_SERIES = 0.1  # gamma relative to the largest degree from which on the series is short
 ADVICE = "label more rows, or raise n_neighbors"
@@ -66,33 +66,50 @@ class ConsistencyOperator(GreenOperator):
         return F
 
 
-def harmonic_scores(graph: Graph, labels: Labels, reached: NDArray[np.bool_]) -> Floats:
-    """HF: F (n, c), clamped on labelled rows and harmonic elsewhere."""
-    F = labels.Y.toarray()
-    free = reached.copy()
-    free[labels.rows] = False
-    F[free] = _harmonic(graph, free, graph.S[free] @ labels.Y, TOLERANCE)
-    F[~reached] = labels.shares
+def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_]) -> Floats:
+    """HF: F (n, c), clamped on labelled rows and harmonic elsewhere.
+
+    Y (n, c) counts the labels of each row. Where a row carries several (as a node of equal rows may), it is clamped to
+    their mean.
+    """
+    count, F = _clamped(Y)
+    free = reached & (count == 0)
+    F_free = _harmonic(graph, free, graph.S[free] @ F, TOLERANCE)
+    F = F.toarray()
+    F[free] = F_free
+    F[~reached] = Y.sum(axis=0) / count.sum()
     return F
 
 
 def harmonic_leave_one_out(
-    graph: Graph, labels: Labels, reached: NDArray[np.bool_], places: NDArray[np.integer], tolerance: float
+    graph: Graph, Y: Any, reached: NDArray[np.bool_], rows: Ints, codes: Ints, tolerance: float
 ) -> Floats:
-    """Scores of some of the labelled rows, each one were it free, (len(places), c).
+    """Scores of some labelled rows, each without one label that it carries (rows, codes), (len(rows), c).
 
     With K = S_ll + S_lu L_uu^-1 S_ul, the equation of row i alone reads  (d_i - K_ii) f_i = sum_j≠i K_ij y_j.
-    Where no other label reaches the row, its score is the shares of the other labels.
+    Where no other label reaches the row, its score is the shares of the other labels; where it carries others, their
+    mean.
     """
-    free = reached.copy()
-    free[labels.rows] = False
-    rows, S_ul = labels.rows[places], graph.S[free][:, labels.rows]
-    K = graph.S[rows][:, labels.rows].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, places], tolerance)).T
-    K[np.arange(len(places)), places] = 0
+    count, mean = _clamped(Y)
+    labelled, places = np.flatnonzero(count), np.arange(len(rows))
+    own = np.searchsorted(labelled, rows)
+    free = reached & (count == 0)
+    S_ul = graph.S[free][:, labelled]
+    K = graph.S[rows][:, labelled].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, own], tolerance)).T
+    K[places, own] = 0
     weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because L_uu^-1 S_ul has rows that sum to 1
-    Y = labels.Y[labels.rows].toarray()
-    others = (labels.counts - Y[places]) / (len(labels.rows) - 1)
-    return np.divide(K @ Y, weight, out=others, where=weight > 1e-12 * graph.degree.max())
+    left, left_here = np.tile(Y.sum(axis=0), (len(rows), 1)), Y[rows].toarray()
+    left[places, codes] -= 1
+    left_here[places, codes] -= 1
+    others = left / (count.sum() - 1)
+    F = np.divide(K @ mean[labelled].toarray(), weight, out=others, where=weight > 1e-12 * graph.degree.max())
+    return np.divide(left_here, count[rows, None] - 1, out=F, where=count[rows, None] > 1)
+
+
+def _clamped(Y: Any) -> tuple[Floats, sp.csr_array]:
+    """How many labels each row carries, and their mean; a row without any has a zero row."""
+    count = np.asarray(Y.sum(axis=1)).ravel()
+    return count, sp.csr_array(Y * np.divide(1, count, out=np.zeros_like(count), where=count > 0)[:, None])
 
 
 def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:

@@ -18,6 +18,7 @@ from greenlabel.checks import (
 )
 from greenlabel.choosing import LEAST_JUDGES, TIMES_OF_MU, choose, judges
 from greenlabel.classics import ConsistencyOperator, harmonic_leave_one_out, harmonic_scores
+from greenlabel.duplicates import AllDistinct, distinct_rows
 from greenlabel.errors import ParameterError
 from greenlabel.graph import (
     WEIGHTS,
@@ -36,12 +37,13 @@ from greenlabel.green import (
     SOLVERS,
     TOLERANCE,
     GreenOperator,
-    column_means,
+    column_sums,
     score_of_new_rows,
     scores_without_own_label,
 )
 from greenlabel.labels import Labels
 from greenlabel.neighbors import graph_search, working
+from greenlabel.repeated import LoneNode, for_rows
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
 GRAPHS = ("knn", "precomputed")
@@ -52,7 +54,7 @@ OFFSET_WORK, LEAST_COLUMNS = 500_000, 16  # rows of the data times columns of G 
 
 
 class _KnnClassifier(GraphClassifier):
-    """On a k-NN graph, or on a graph that is given.
+    """On a k-NN graph, or on a graph that is given. Equal rows are one node of a k-NN graph.
 
     A subclass defines
         _prepare(graph)                  its operator
@@ -66,7 +68,8 @@ class _KnnClassifier(GraphClassifier):
     graph: str
     random_state: Any
     class_offsets: str | None
-    _F: Floats
+    _F: Floats  # (n, c)
+    _nodes: AllDistinct  # of the graph: which rows are equal
 
     def _check_parameters(self) -> None:
         self._wants_offsets = check_offsets(self.class_offsets)
@@ -79,21 +82,30 @@ class _KnnClassifier(GraphClassifier):
         check_integer("n_neighbors", self.n_neighbors, 1)
 
     def _build(self, X: Any) -> None:
+        self._nodes = AllDistinct()
         if self.graph == "precomputed":
             self._search, self._k = None, 0
             self._stand_on(make_graph(check_similarity(X)))
             return
         self._k = self._neighbors_among(X.shape[0] - 1)
-        X = working(X)
+        X = self._distinct_rows(working(X))
         self._search = graph_search(X, check_seed(self.random_state))
         self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
         self._stand_on(knn_graph(self._search, self._k, self._weights, self._width))
+
+    def _distinct_rows(self, X: Any) -> Any:
+        """The rows of X that differ; there may be too few of them for so many neighbours."""
+        self._nodes = distinct_rows(X) or AllDistinct()
+        X = self._nodes.to_nodes(X)
+        self._k = min(self._k, X.shape[0] - 1)
+        return X
 
     def _neighbors_among(self, others: int) -> int:
         return cut_neighbors(self.n_neighbors, others, "rows")
 
     def _stand_on(self, graph: Graph) -> None:
-        self._graph, self._component, self.n_components_ = graph, graph.component, graph.n_components
+        self._graph, self.n_components_ = graph, graph.n_components
+        self._component = self._nodes.to_rows(graph.component)
         self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
 
@@ -108,15 +120,20 @@ class _KnnClassifier(GraphClassifier):
 
     def _slim(self) -> Self:
         slim = super()._slim()
-        slim._kept["reached"] = self.reached_  # new rows go by those neighbours that a label reaches
+        slim._nodes = AllDistinct()
+        slim._F = self._nodes.to_nodes(self._F)
+        slim._kept["reached"] = self._nodes.to_nodes(self.reached_)  # new rows go by neighbours that a label reaches
         return slim
 
     def _extend(self, X: Any) -> tuple[Floats, Bools]:
+        F, is_reached = self._nodes.to_nodes(self._F), self._nodes.to_nodes(self.reached_)
         if self._search is None:
             ties = check_ties(X)
+        elif self._n == 1:  # all rows are equal, and a new one is no different
+            return np.repeat(F, X.shape[0], axis=0), np.ones(X.shape[0], bool)
         else:
             ties = ties_of_new_rows(self._search, X, self._k, self._weights, self._width) * self._mean_degree
-        mean, degree = mean_of_neighbours(ties, self._F, self.reached_)
+        mean, degree = mean_of_neighbours(ties, F, is_reached)
         return self._score_new(mean, degree), degree > 0
 
     def _prepare(self, graph: Graph) -> None:
@@ -158,8 +175,8 @@ class GreenClassifier(_LinearClassifier):
     Parameters
     ----------
     n_neighbors : int or "auto", default 10
-        Neighbours of each row in the graph. "auto" chooses among 10, 5 and 20 by leave-one-out, where that is
-        affordable; otherwise it is 10.
+        Neighbours of each row in the graph, in which equal rows are one node. "auto" chooses among 10, 5 and 20 by
+        leave-one-out, where that is affordable; otherwise it is 10.
     weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
         How similar neighbours are. "adaptive" has nothing to tune; "gaussian" is the paper's.
     mu : float or "auto", default "auto"
@@ -253,7 +270,7 @@ class GreenClassifier(_LinearClassifier):
     def _make_operators(self, graph: Graph) -> Iterator[tuple[float, GreenOperator]]:
         """The operator of the usual mu, then of those that may be chosen instead."""
         usual = choose_mu(self._wanted_mu, KNN_SHIFT * graph.mean_degree, graph.n)
-        first = SOLVERS[self._solver_name()](graph, graph.n * usual)
+        first = LoneNode() if graph.n == 1 else SOLVERS[self._solver_name()](graph, graph.n * usual)
         yield usual, first
         if self._wanted_mu == "auto" and self._can_choose():
             for times in TIMES_OF_MU[1:]:
@@ -268,7 +285,7 @@ class GreenClassifier(_LinearClassifier):
         return CHOICE_WORK // self._n >= LEAST_JUDGES if self._solver_name() == "cg" else self._n <= 2 * DIRECT_ROWS
 
     def _use_mu(self, mu: float) -> None:
-        self.mu_, self._operator = mu, self._operators[self._k][mu]
+        self.mu_, self._operator = mu, for_rows(self._operators[self._k][mu], self._nodes)
 
     def _spread(self) -> None:
         asked = judges(self._labels, CHOICE_WORK // self._n)
@@ -293,7 +310,8 @@ class GreenClassifier(_LinearClassifier):
         return scores_without_own_label(self._operator, F, rows, codes, ROUGH) * self._joined()[places, None]
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
+        ybar = column_sums(self._labels.Y) / self._n
+        return score_of_new_rows(mean, degree, self._n * self.mu_, ybar)
 
 
 class ConsistencyClassifier(_LinearClassifier):
@@ -332,7 +350,7 @@ class ConsistencyClassifier(_LinearClassifier):
 
     def _prepare(self, graph: Graph) -> None:
         self._gamma = float(self.gamma)
-        self._operator = ConsistencyOperator(graph, self._gamma)
+        self._operator = for_rows(ConsistencyOperator(graph, self._gamma), self._nodes)
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._gamma, 0)
@@ -368,17 +386,23 @@ class HarmonicClassifier(_KnnClassifier):
         """Nothing to factor: which rows are clamped depends on the labels."""
 
     def _spread(self) -> None:
-        self._F = harmonic_scores(self._graph, self._labels, self.reached_)
+        self._F = self._harmonic(self._labels, self.reached_)
+
+    def _harmonic(self, labels: Labels, reached: Bools) -> Floats:
+        is_reached = self._nodes.to_nodes(reached)
+        return self._nodes.to_rows(harmonic_scores(self._graph, self._nodes.sum_rows(labels.Y), is_reached))
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return np.where(degree[:, None] > 0, mean, self._labels.shares)
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        return harmonic_leave_one_out(self._graph, self._labels, self.reached_, places, tolerance)
+        rows, codes = self._labels.rows[places], self._labels.codes[places]
+        Y, is_reached = self._nodes.sum_rows(self._labels.Y), self._nodes.to_nodes(self.reached_)
+        return harmonic_leave_one_out(self._graph, Y, is_reached, self._nodes.numbers(rows), codes, tolerance)
 
     def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         reached = reached_components(self._component, self.n_components_, labels.rows)[self._component]
-        return harmonic_scores(self._graph, labels, reached)[rows]
+        return self._harmonic(labels, reached)[rows]
 
 
 def leave_one_out(model: GraphClassifier) -> Floats:

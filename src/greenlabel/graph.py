@@ -59,6 +59,8 @@ def make_graph(S: sp.csr_array) -> Graph:
 def knn_graph(search: Search, k: int, weights: str, width: float) -> Graph:
     """The graph of the k nearest rows of each row; ``width`` is read by Gaussian weights only."""
     n = search.P.shape[0]
+    if n == 1:
+        return make_graph(sp.csr_array((1, 1)))  # a node without neighbours
     # Adaptive weights measure against one neighbour more; where there is none, the last one is the yardstick.
     dist2, index = search.nearest_to_own(min(k + 1, n - 1))
     if dist2.shape[1] == k:

@@ -256,8 +256,12 @@ def factor(A: Floats, knob: str) -> tuple[Floats, bool]:
         raise GraphError(f"parts of the graph hang together by less than rounding; raise {knob}.") from error
 
 
+def column_sums(Y: Any) -> Floats:
+    return np.asarray(Y.sum(axis=0), dtype=np.float64).ravel()
+
+
 def column_means(Y: Any) -> Floats:
-    return np.asarray(Y.sum(axis=0), dtype=np.float64).ravel() / Y.shape[0]
+    return column_sums(Y) / Y.shape[0]
 
 
 def dense(A: Any) -> Floats:

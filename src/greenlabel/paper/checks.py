@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.labels import signed
-from greenlabel.paper.protocol import GAUSSIAN, MU, draw_labels, score
+from greenlabel.paper.protocol import GAUSSIAN, MU, PaperGreen, PaperLLGC, draw_labels, score
 from greenlabel.paper.sources import Data
 from greenlabel.paper.store import Result, Trial
 
@@ -35,13 +34,13 @@ class Models:
 
 def same_scores(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 1: elimination (GF(G)) gives what the eigendecomposition (GF) gives."""
-    eigen, direct = (fitted(GreenClassifier(mu=MU, solver=solver, **GAUSSIAN), few) for solver in ("eigen", "direct"))
+    eigen, direct = (fitted(PaperGreen(mu=MU, solver=solver, **GAUSSIAN), few) for solver in ("eigen", "direct"))
     return _compare(eigen.scores_, direct.scores_)
 
 
 def same_classes(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 2: labels coded 1 and 0, or +1, -1 and 0, give the same classes."""
-    model = fitted(GreenClassifier(mu=MU, solver="direct", **GAUSSIAN), few)
+    model = fitted(PaperGreen(mu=MU, solver="direct", **GAUSSIAN), few)
     other = model._operator.solve(signed(model._labels))
     return {"rows that differ": float((model.scores_.argmax(axis=1) != other.argmax(axis=1)).sum())}
 
@@ -50,7 +49,7 @@ def block_constraint(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 3: the original method balances every connected block, and so splits it; the improved one does not."""
     result: Result = {}
     for name, solver, mu in ("original", "eigen", 0.0), ("improved", "direct", MU):
-        model = fitted(GreenClassifier(mu=mu, solver=solver, **GAUSSIAN), few)
+        model = fitted(PaperGreen(mu=mu, solver=solver, **GAUSSIAN), few)
         F = model.scores_
         means = [F[model._component == block].mean(axis=0) for block in range(model.n_components_)]
         result |= {
@@ -63,8 +62,8 @@ def block_constraint(data: Data, few: Array, fitted: Models) -> Result:
 
 def same_as_llgc(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 5: LLGC with gamma = n mu differs from GF(G) by one constant, so gives the same classes."""
-    green = fitted(GreenClassifier(mu=MU, solver="direct", **GAUSSIAN), few)
-    llgc = fitted(ConsistencyClassifier(gamma=len(data.X) * MU, **GAUSSIAN), few)
+    green = fitted(PaperGreen(mu=MU, solver="direct", **GAUSSIAN), few)
+    llgc = fitted(PaperLLGC(gamma=len(data.X) * MU, **GAUSSIAN), few)
     return _compare(green.scores_, llgc.scores_ - (llgc.scores_ - green.scores_).mean())
 
 

@@ -1,6 +1,7 @@
 """One trial: draw the labels, answer, score. The paper's parameters, greenlabel's defaults, everyday alternatives.
 
-    the paper's     k = 20, Gaussian weights, mu = 1e-5, LLGC's gamma = 1, the anchors of its tables, raw features
+    the paper's     k = 20, Gaussian weights, mu = 1e-5, LLGC's gamma = 1, the anchors of its tables, raw features,
+                    and equal rows as nodes of their own, which greenlabel's defaults make one
     ours            greenlabel's defaults; features standardised where their ranges differ (``units_differ``)
     everyday        what a user would try without a graph, with scikit-learn's defaults, on the features of ours
 
@@ -25,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel.anchors import ANCHORS
 from greenlabel.datasets import keep_labels
 from greenlabel.graph import gaussian_width
 from greenlabel.green import AnchoredGreen
@@ -105,6 +107,34 @@ def summed_graph(X: Array) -> sp.csr_array:
     return sp.csr_array(A + A.T)
 
 
+class EveryRow:
+    """The paper's graphs: every row is a node, equal rows too."""
+
+    def _distinct_rows(self, X: Array) -> Array:
+        return X
+
+
+class PaperLLGC(EveryRow, ConsistencyClassifier):
+    pass
+
+
+class PaperHF(EveryRow, HarmonicClassifier):
+    pass
+
+
+class PaperGreen(EveryRow, GreenClassifier):
+    pass
+
+
+def plain_anchors(name: str, X: Any, rows: Array, m: int, projection: Any, rng: Any, usual: Any) -> Any:
+    """The paper's anchors, which may coincide where rows are equal."""
+    return ANCHORS[name](X, rows, m, projection, rng)
+
+
+class PaperAnchored(AnchoredGreenClassifier):
+    _find_anchors = staticmethod(plain_anchors)
+
+
 class SummedLLGC(ConsistencyClassifier):
     def fit(self, X: Array, y: Array) -> Self:
         return super().fit(summed_graph(X), y)
@@ -126,7 +156,7 @@ class Method:
 
 def _anchored(name: str, anchors: int) -> Model:
     name = name.partition(" ")[0]
-    return AnchoredGreenClassifier(
+    return PaperAnchored(
         anchors or published.anchors(name), NEIGHBORS, mu=MU, random_state=SEED_OF_ANCHORS, class_offsets=None
     )
 
@@ -140,10 +170,10 @@ def _supervised(make: Callable[[], Any]) -> Callable[[str, int], Model]:
 
 
 METHODS = {
-    "LLGC": Method(_plain(lambda: ConsistencyClassifier(gamma=GAMMA, **GAUSSIAN)), margins=True),
-    "HF": Method(_plain(lambda: HarmonicClassifier(**GAUSSIAN))),
-    "GF": Method(_plain(lambda: GreenClassifier(mu=MU, solver="eigen", **GAUSSIAN))),
-    "GF(G)": Method(_plain(lambda: GreenClassifier(mu=MU, solver="direct", **GAUSSIAN)), margins=True),
+    "LLGC": Method(_plain(lambda: PaperLLGC(gamma=GAMMA, **GAUSSIAN)), margins=True),
+    "HF": Method(_plain(lambda: PaperHF(**GAUSSIAN))),
+    "GF": Method(_plain(lambda: PaperGreen(mu=MU, solver="eigen", **GAUSSIAN))),
+    "GF(G)": Method(_plain(lambda: PaperGreen(mu=MU, solver="direct", **GAUSSIAN)), margins=True),
     "GF(A)": Method(_anchored),
     "LLGC, A + A'": Method(_plain(lambda: SummedLLGC(gamma=GAMMA, graph="precomputed")), margins=True),
     "GF(G), A + A'": Method(_plain(lambda: SummedGreen(mu=MU, graph="precomputed", class_offsets=None)), margins=True),
