@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
+from greenlabel.tables.dates import date_format
 from greenlabel.tables.files import with_points, without_gaps
 
 with requires("tables"):
     import polars as pl
-    from skrub import ToDatetime
 
 Floats = NDArray[np.floating]
 
@@ -100,10 +100,7 @@ def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
 
 
 def _holds_dates(text: pl.Series) -> bool:
-    try:
-        return bool(ToDatetime().fit_transform(text).dtype.is_temporal())
-    except ValueError:  # skrub's refusal of a column
-        return False
+    return date_format(text) is not None
 
 
 def as_kind(series: pl.Series, column: Column) -> pl.Series:
