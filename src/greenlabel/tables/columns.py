@@ -35,6 +35,7 @@ with requires("tables"):
 Floats = NDArray[np.floating]
 
 SCALES = ("auto", "none", "standard")
+LARGEST = float(np.finfo(np.float32).max)
 MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
 
 
@@ -259,4 +260,5 @@ class TableFeatures:
         vectors = [X if spread == 1 else X / spread for X, spread in zip(vectors, self._vector_spread, strict=True)]
         if not table.shape[1] and len(vectors) == 1:
             return vectors[0]
-        return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
+        X = np.hstack([*vectors, self._apply(self._filled(table))])
+        return np.clip(X, -LARGEST, LARGEST, out=X).astype(np.float32)

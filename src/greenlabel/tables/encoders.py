@@ -1,15 +1,15 @@
 """One column of a table as numbers: what was learned from it is a few plain values and arrays.
 
-    number      itself; a span of time in seconds
-    category    one column of 0 and 1 per value, in their order; of two values the second alone. A gap is a value where
-                there was one; a value never seen is none of them
-    date        year, month, day, the hour unless all are midnight, and the seconds since 1970
-    text        letter n-grams within words -> tf-idf (scikit-learn) -> 30 components by a truncated SVD, divided by
-                the root of their total variance
-    nothing     a column whose every value stands for a gap
+number      itself; a span of time in seconds
+category    one column of 0 and 1 per value, in their order; of two values the second alone. A gap is a value where
+            there was one; a value never seen is none of them
+date        year, month, day, the hour unless all are midnight, and the seconds since 1970
+text        letter n-grams within words -> tf-idf (scikit-learn) -> 30 components by a truncated SVD, divided by
+            the root of their total variance
+nothing     a column whose every value stands for a gap
 
-    fit_encoder(series)        what the column is, and its encoder
-    encoder.encode(series)     (n, n_features), NaN where there is a gap
+fit_encoder(series)        what the column is, and its encoder
+encoder.encode(series)     (n, n_features), NaN where there is a gap
 """
 
 import datetime
