@@ -27,6 +27,7 @@ from greenlabel.errors import ModelFileError
 from greenlabel.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
 from greenlabel.projection import principal_axes
 from greenlabel.tables import load_model, predict_table
+from greenlabel.tables.blend_parts import are_trees
 from greenlabel.tables.labelling import METHODS
 from greenlabel.tables.model_file import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
 from greenlabel.tables.model_parts import read_search, write_search
@@ -378,7 +379,8 @@ def say(way, value):
 
 FLAWS = {
     "a child before its parent": put((*TREES, "left"), "<i4", 0, 0),
-    "a child in another tree": put((*TREES, "right"), "<i4", 0, 10**4),
+    "a child that is none": put((*TREES, "right"), "<i4", 0, 10**4),
+    "a child of two nodes": lambda facts, data: share_a_child(facts, data),
     "half a leaf": put((*TREES, "right"), "<i4", 0, -1),
     "a feature that is none": put((*TREES, "feature"), "<i4", 0, 46),
     "a threshold that is no number": put((*TREES, "threshold"), "<f8", 0, np.nan),
@@ -418,6 +420,7 @@ FLAWS = {
     "an n-gram twice": lambda facts, data: twice(facts, data),
     "a category twice": say(("features", "encoders", 2, "values"), ["red", "red", "blue"]),
     "a category that is no text": say(("features", "encoders", 2, "values"), ["red", 3, "blue"]),
+    "too many categories": say(("features", "encoders", 2, "values"), list(map(str, range(2000)))),
     "more categories than features": say(("features", "encoders", 2, "values"), ["red", "green", "blue", "x"]),
     "a format of no dates": say(("features", "encoders", 5, "format"), "%Y" * 99),
     "a zone that is none": say(("features", "encoders", 5, "zone"), "*"),
@@ -433,6 +436,11 @@ FLAWS = {
     "a negative shape": say(("arrays", 0, 1), [-1]),
     "no table of arrays": say(("arrays",), {}),
 }
+
+
+def share_a_child(facts, data):
+    left, right = (array_of(facts, (*TREES, side), data, "<i4") for side in ("left", "right"))
+    right[0] = left[0]
 
 
 def twice(facts, data):
@@ -489,14 +497,25 @@ def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
         load_model(saved)
 
 
-def test_arrays_that_pack_too_well_are_not_packed(saved, table):
+def test_arrays_that_pack_too_well_are_not_packed(saved):
     model = load_model(saved)
-    model.model._experts[0].model._F = np.zeros((48, 2))
     for expert in model.model._experts[4:]:
-        expert.model._P = np.zeros((20_000, expert.model._P.shape[1]), np.float32)
-        expert.model._coefficients = np.zeros((20_000, 2))
+        expert.model._P = np.zeros((1000, expert.model._P.shape[1]), np.float32)
+        expert.model._coefficients = np.zeros((1000, 2))
     model.save(saved)
+    with zipfile.ZipFile(saved) as archive:
+        assert archive.getinfo(ARRAYS).compress_type == zipfile.ZIP_STORED
     assert len(load_model(saved).model._experts) == 6
+
+
+def test_a_tree_without_an_end_in_sight_is_refused():
+    n = 2 * 5000 + 1
+    left = np.where(np.arange(n) % 2 == 0, np.arange(n) + 1, -1)  # every other node goes on, to the right
+    left[-1] = -1
+    right = np.where(left >= 0, np.arange(n) + 2, -1)
+    assert not are_trees(np.array([0]), left, right)
+    short = [np.append(side[:1000], -1) for side in (left, right)]
+    assert are_trees(np.array([0]), *short)
 
 
 def test_predicting_imports_neither_pandas_nor_skrub_of_its_own(saved, table, tmp_path):

@@ -18,7 +18,7 @@ FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 class Worker:
     """A process that opens files with flaws; it is ended where a try lasts too long."""
 
-    def __init__(self, model, first, count, patience=60.0):
+    def __init__(self, model, first, count, patience=120.0):
         self.ended_by_us = False
         folder = Path(__file__).parent
         command = [sys.executable, str(folder / "fuzz_model.py"), str(model), str(first), str(count)]

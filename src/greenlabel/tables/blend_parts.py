@@ -15,7 +15,15 @@ from greenlabel.array_models import Logistic, Trees
 from greenlabel.base import GraphClassifier
 from greenlabel.blend import Blend, Estimate
 from greenlabel.blended import BlendedClassifier
-from greenlabel.experts import GraphExpert, KernelExpert, KernelRidge, RowExpert, TreesExpert, WeightedGraph
+from greenlabel.experts import (
+    KERNEL_ROWS,
+    GraphExpert,
+    KernelExpert,
+    KernelRidge,
+    RowExpert,
+    TreesExpert,
+    WeightedGraph,
+)
 from greenlabel.scaling import Scaling
 from greenlabel.tables.model_file import HUGE, Arrays, Part
 from greenlabel.tables.model_parts import (
@@ -31,6 +39,7 @@ from greenlabel.tables.model_parts import (
     write_matrix,
 )
 
+MOST_DEPTH = 4096  # of a tree
 LARGE = 1e18  # coefficients: their products with coordinates, and sums of these, are finite in single precision
 
 
@@ -76,14 +85,28 @@ def read_trees(part: Part, d: int, c: int) -> Any:
     feature = part.array("feature", "i", (n,), 0, d - 1).astype(np.int32)
     threshold = part.array("threshold", "f", (n,)).astype(np.float64)
     roots = part.array("roots", "i", (None,), 0, n - 1).astype(np.int32)
-    is_leaf, number = left < 0, np.arange(n)
-    # Children stand behind their parents, so that every way down ends, and within the nodes of their tree.
-    stops = np.append(roots, n)[np.searchsorted(roots, number, side="right")]
-    ends = np.maximum(left, right)
-    is_sound = np.where(is_leaf, right < 0, (left > number) & (right > number) & (ends < stops)).all()
-    if not len(roots) or roots[0] or not (roots[1:] > roots[:-1]).all() or not is_sound:
+    if not are_trees(roots, left, right):
         part.refuse("left", "and right are the children of no trees")
     return bare(TreesExpert, model=Trees(roots, left, right, feature, threshold, value))
+
+
+def are_trees(roots: Any, left: Any, right: Any) -> bool:
+    """Whether every node but the roots is the child of one node before it, and every way down ends soon."""
+    n, is_leaf = len(left), left < 0
+    inner = np.flatnonzero(~is_leaf)
+    children = np.concatenate([left[inner], right[inner]])
+    others = np.setdiff1d(np.arange(n), roots)
+    if not len(roots) or (right[is_leaf] >= 0).any() or not (roots[1:] > roots[:-1]).all():
+        return False
+    if (children <= np.tile(inner, 2)).any() or not np.array_equal(np.sort(children), others):
+        return False
+    level = roots
+    for _ in range(MOST_DEPTH):
+        level = np.concatenate([left[level], right[level]])
+        level = level[level >= 0]
+        if not len(level):
+            return True
+    return False
 
 
 def write_logistic(expert: Any, out: Arrays) -> Values:
@@ -111,6 +134,8 @@ def write_kernel(expert: Any, out: Arrays) -> Values:
 
 def read_kernel(part: Part, d: int, c: int) -> Any:
     P = read_matrix(part.part("points"), None, d)
+    if P.shape[0] > KERNEL_ROWS:
+        part.refuse("points", f"are more than {KERNEL_ROWS:,}")
     kernel = KernelRidge(absolute=part.truth("absolute"), seed=part.whole("seed", 0, 2**63))
     kernel._P, kernel._d = P, part.whole("varying", 1, d)
     kernel._coefficients = part.array("coefficients", "f", (P.shape[0], c), -LARGE, LARGE).astype(np.float64)

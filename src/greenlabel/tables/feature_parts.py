@@ -30,6 +30,7 @@ with requires("tables"):
 FORMAT_OF_DATES = re.compile(r"(%[-:#.]?[A-Za-z+]|[^%\x00-\x1f]){1,64}")
 ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 LARGE = 1e30
+MOST_VALUES = 1000  # of a category
 
 
 # Columns: one value for each field, of the type of the field
@@ -72,8 +73,8 @@ def write_encoder(encoder: Any, out: Arrays) -> Values:
 
 def read_category(part: Part) -> CategoryEncoder:
     values = part.texts("values")
-    if not values or len(set(values)) < len(values):
-        part.refuse("values", "are not different from each other")
+    if not 0 < len(set(values)) == len(values) <= MOST_VALUES:
+        part.refuse("values", f"are not up to {MOST_VALUES:,} different ones")
     return CategoryEncoder(values, part.truth("has_gap"))
 
 

@@ -15,6 +15,8 @@ from greenlabel.tables.feature_parts import read_features, width_of, write_featu
 from greenlabel.tables.files import new_file
 from greenlabel.tables.model_file import FORMAT, Arrays, Flaw, Part, read_archive, write_archive
 
+MOST_CLASSES = 100_000
+
 
 @dataclass
 class SavedModel:
@@ -67,8 +69,8 @@ def read_classes(part: Part) -> list[Any]:
     """Text, whole numbers, or true and false, in the order of the model's; each once."""
     classes = part.items("classes")
     kinds = {type(label) for label in classes}
-    if kinds not in ({str}, {int}, {bool}, {float}) or len(set(classes)) < len(classes):
-        part.refuse("classes", "are not different texts or numbers")
+    if kinds not in ({str}, {int}, {bool}, {float}) or not len(set(classes)) == len(classes) <= MOST_CLASSES:
+        part.refuse("classes", "are not different texts or numbers, or too many")
     if kinds == {str}:
         part.texts("classes")
     if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
