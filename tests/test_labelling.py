@@ -1,20 +1,18 @@
 """A half-empty column in, the filled frame out: in Python, for pandas and polars."""
 
 import json
-import zipfile
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 from sklearn.datasets import load_iris
 
 import greenlabel
 from greenlabel import label_table
-from greenlabel.errors import LabelError, ModelFileError, ParameterError, TableError
+from greenlabel.errors import LabelError, ParameterError, TableError
 from greenlabel.tables.labelling import METHODS, predict_table
-from greenlabel.tables.saved import FACTS, OBJECTS, load_model
+from greenlabel.tables.saved import load_model
 
 ADDED = ["species_source", "species_confidence", "species_margin", "species_predicted"]
 
@@ -271,68 +269,6 @@ def model_file(iris, tmp_path):
     return path
 
 
-def rewritten(path, **facts):
-    """The same archive with other facts."""
-    with zipfile.ZipFile(path) as archive:
-        known, objects = json.loads(archive.read(FACTS)), archive.read(OBJECTS)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(FACTS, json.dumps(known | facts))
-        archive.writestr(OBJECTS, objects)
-
-
-def test_a_model_from_a_newer_version_is_refused(model_file):
-    rewritten(model_file, format=99, greenlabel="9.0")
-    with pytest.raises(ModelFileError, match=r"greenlabel 9.0, in format 99; .* upgrade greenlabel"):
-        load_model(model_file)
-
-
-def test_a_torn_model_is_refused_wherever_it_is_torn(model_file):
-    whole = model_file.read_bytes()
-    for size in np.linspace(0, len(whole) - 1, 12).astype(int):
-        model_file.write_bytes(whole[:size])
-        with pytest.raises(ModelFileError, match="torn, or no greenlabel model"):
-            load_model(model_file)
-
-
-def test_a_model_with_a_flipped_byte_is_refused(model_file):
-    whole = bytearray(model_file.read_bytes())
-    whole[len(whole) // 2] ^= 0xFF
-    model_file.write_bytes(whole)
-    with pytest.raises(ModelFileError, match="torn"):
-        load_model(model_file)
-
-
-def test_what_is_no_model_is_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("x.txt", "hello")
-    (tmp_path / "a.txt").write_text("hello")
-    for name, reason in [("a.zip", "no greenlabel model"), ("a.txt", "no greenlabel model"), ("b", "does not exist")]:
-        with pytest.raises(ModelFileError, match=reason):
-            load_model(tmp_path / name)
-
-
-def test_a_model_of_foreign_objects_is_not_opened(model_file):
-    import skops.io
-    from sklearn.preprocessing import FunctionTransformer
-
-    with zipfile.ZipFile(model_file) as archive:
-        facts = archive.read(FACTS)
-    with zipfile.ZipFile(model_file, "w") as archive:
-        archive.writestr(FACTS, facts)
-        archive.writestr(OBJECTS, skops.io.dumps({"model": FunctionTransformer(func=json.dumps)}))
-    with pytest.raises(ModelFileError, match=r"objects of type json\.dumps"):
-        load_model(model_file)
-
-
-def test_a_saved_model_holds_no_pickle_and_not_the_graph(model_file):
-    with zipfile.ZipFile(model_file) as archive:
-        assert set(archive.namelist()) == {FACTS, OBJECTS}
-    slim = load_model(model_file).model
-    assert not {"_X", "_F", "_graph", "_blank"} & set(vars(slim))
-    for expert in slim._experts:
-        assert not {"_graph", "_operator", "_component", "_near"} & set(vars(expert.model))
-
-
 def test_the_name_is_there_without_importing_the_libraries_of_tables():
     assert "label_table" in greenlabel.__all__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -442,21 +378,3 @@ def test_a_target_of_new_rows_that_cannot_hold_the_classes_is_refused(iris, mode
     new = pl.from_pandas(iris[0]).head(3).with_columns(pl.Series("species", values))
     with pytest.raises(LabelError, match="Column 'species' holds"):
         predict_table(load_model(model_file), new)
-
-
-@pytest.mark.parametrize("facts", [{"format": "1"}, {"format": None}])
-def test_a_model_of_no_known_format_is_refused(model_file, facts):
-    rewritten(model_file, **facts)
-    with pytest.raises(ModelFileError, match="is no greenlabel model"):
-        load_model(model_file)
-
-
-@pytest.mark.parametrize("objects", [{"x": 3}, {"features": 3, "model": 4}])
-def test_a_model_of_other_objects_is_refused(model_file, objects):
-    with zipfile.ZipFile(model_file) as archive:
-        facts = archive.read(FACTS)
-    with zipfile.ZipFile(model_file, "w") as archive:
-        archive.writestr(FACTS, facts)
-        archive.writestr(OBJECTS, skops.io.dumps(objects))
-    with pytest.raises(ModelFileError, match="is no greenlabel model"):
-        load_model(model_file)

@@ -256,7 +256,7 @@ class BlendedClassifier(GraphClassifier):
         told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
         return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
 
-    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_folds", "_told", "experts", "experts_", "expert_scores_")
+    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_folds", "_told", "experts_", "expert_scores_")
 
     def for_new_rows(self) -> Self:
         self._check_fitted()

@@ -281,16 +281,16 @@ class ReducedSearch(Search):
     def __init__(self, P: Floats, projection: Projection):
         super().__init__(P)
         self._flat = FlatSearch(P)
-        self._projection = projection
+        self.projection = projection
         self._reduced, _ = self._reduce(P)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"P": self.P, "projection": self._projection}
+        return {"P": self.P, "projection": self.projection}
 
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
-        Q = coordinates(X, self._projection)
-        norm2 = squared_norms(centre(X, self._projection.mean))
+        Q = coordinates(X, self.projection)
+        norm2 = squared_norms(centre(X, self.projection.mean))
         remainder = np.sqrt(np.maximum(norm2 - squared_norms(Q), 0)).astype(np.float32)
         return np.column_stack([Q, remainder]), FLOAT32_ROUNDING * norm2
 
@@ -309,22 +309,45 @@ class ClusterSearch(Search):
 
     def __init__(self, P: Floats, projection: Projection, seed: int):
         super().__init__(P)
-        self._projection = projection
+        self.projection = projection
         n, q = len(P), projection.axes.shape[1]
         index: Any = faiss.index_factory(q, f"IVF{int(2 * np.sqrt(n))},Flat")
-        index.nprobe = CLUSTERS_PROBED
         index.cp.niter, index.cp.seed = 5, seed
         index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
-        Q = np.concatenate(in_parallel(lambda rows: coordinates(P[rows], projection), row_blocks(n, P.shape[1])))
+        Q = self._coordinates()
         with one_thread():
             index.train(Q)
-        group = np.concatenate(in_parallel(lambda rows: index.quantizer.search(Q[rows], 1)[1], row_blocks(n, q)))
-        index.add_core(n, faiss.swig_ptr(Q), None, faiss.swig_ptr(group))
+        self.group = np.concatenate(in_parallel(lambda rows: index.quantizer.search(Q[rows], 1)[1], row_blocks(n, q)))
+        self._fill(index, Q)
+
+    @classmethod
+    def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "ClusterSearch":
+        """The same search from its clusters (``centres`` and ``group``), which were found before."""
+        search = cls.__new__(cls)
+        search.P, search.projection, search.group = P, projection, np.ascontiguousarray(group, np.int64)[:, None]
+        index: Any = faiss.index_factory(projection.axes.shape[1], f"IVF{len(centres)},Flat")
+        index.quantizer.add(np.ascontiguousarray(centres, np.float32))
+        index.is_trained = True
+        search._fill(index, search._coordinates())
+        return search
+
+    def _coordinates(self) -> NDArray[np.float32]:
+        blocks = row_blocks(*self.P.shape)
+        return np.concatenate(in_parallel(lambda rows: coordinates(self.P[rows], self.projection), blocks))
+
+    def _fill(self, index: Any, Q: NDArray[np.float32]) -> None:
+        index.nprobe = CLUSTERS_PROBED
+        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(self.group))
         self._index = index
+
+    @property
+    def centres(self) -> Floats:
+        """(clusters, axes)."""
+        return self._index.quantizer.reconstruct_n(0, self._index.nlist)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         wanted = min(3 * k + (own is not None), len(self.P))
-        _, candidates = self._index.search(coordinates(X, self._projection), wanted)
+        _, candidates = self._index.search(coordinates(X, self.projection), wanted)
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
         return redo(found, ~np.isfinite(found[0][:, -1]), self._flat.nearest, X, own)
 
@@ -333,10 +356,10 @@ class ClusterSearch(Search):
         return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"P": self.P, "_projection": self._projection, "_index": faiss.serialize_index(self._index)}
+        return {"P": self.P, "projection": self.projection, "centres": self.centres, "group": self.group[:, 0]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _index=faiss.deserialize_index(state["_index"]))
+        self.__dict__.update(vars(ClusterSearch.restored(**state)))
 
 
 def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_array:

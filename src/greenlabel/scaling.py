@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from greenlabel.features import FAR
 from greenlabel.neighbors import working
 from greenlabel.projection import sample_rows
 
@@ -53,7 +54,7 @@ class Scaling:
             np.clip(X, low, high, out=X)
         X -= centre
         X /= spread
-        return X
+        return np.clip(X, -FAR, FAR, out=X)  # new rows beyond all others, whose squares would not fit
 
 
 def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:

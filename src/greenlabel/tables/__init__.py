@@ -1,11 +1,11 @@
 """Tables: a half-empty column in, the filled table out.
 
 files       read and write; csv_text, table_blocks, parts in blocks; encodings of text
-columns     columns -> features; kinds of columns
+columns     columns -> features; kinds of columns, dates, encoders
 targets     the column to fill; rounds where it was filled before
 outcome     answers, and how far they can be trusted
 words, charts, plane, page  the report
-saved       models as files
+saved       models as files: model_file, model_parts, blend_parts, feature_parts
 filling     answers into the table
 labelling   label_table, predict_table
 streaming   the same in blocks; opening its input and output

@@ -24,6 +24,7 @@ from greenlabel.checks import check_choice
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
 from greenlabel.scaling import find_scaling
+from greenlabel.tables.encoders import DateEncoder, Encoder, fit_encoder
 from greenlabel.tables.files import VECTORS, nearest_name
 from greenlabel.tables.kinds import Column, as_kind, plain, row_number, stacked, understood, why_useless
 from greenlabel.tables.number_text import without_gaps
@@ -31,13 +32,12 @@ from greenlabel.threads import one_thread
 
 with requires("tables"):
     import polars as pl
-    from skrub import StringEncoder, TableVectorizer, ToDatetime
 
 Floats = NDArray[np.floating]
 
 SCALES = ("auto", "none", "standard")
+LARGEST = float(np.finfo(np.float32).max)
 MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
-KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
 
 
 def choose_columns(
@@ -64,7 +64,7 @@ def matching(names: list[str], patterns: list[str] | None, option: str) -> set[s
 class TableFeatures:
     """The feature steps of one table, learned by ``fit_transform`` and applied to new rows by ``transform``."""
 
-    def __init__(self, scale: str = "auto", seed: int = 0):
+    def __init__(self, scale: str = "auto", seed: int | None = 0):
         self.scale = check_choice("scale", scale, SCALES)
         self.seed = seed
 
@@ -134,8 +134,8 @@ class TableFeatures:
         if column.kind == "category":
             return int((raw.is_not_null() & ~series.is_in(column.categories)).sum())
         if column.kind == "date":
-            reader = self._date_readers.get(column.name)
-            dates = reader.transform(series) if reader and series.dtype == pl.String else series
+            encoder = self._encoders[column.name]
+            dates = encoder.read(series) if isinstance(encoder, DateEncoder) and series.dtype == pl.String else series
             return int((raw.is_not_null() & dates.is_null()).sum())
         if column.kind != "number" or raw.dtype != pl.String:
             return 0
@@ -152,48 +152,31 @@ class TableFeatures:
     def used(self) -> list[Column]:
         return [column for column in self.columns if column.kind != "dropped"]
 
-    # Numbers, categories, texts and dates, by skrub
+    # Numbers, categories, texts and dates
 
     def _fit_table(self, frame: pl.DataFrame) -> None:
-        self._named = [column.name for column in self.used if column.kind != "vector"]
-        self._vectorizer = None
-        self._date_readers: dict[str, ToDatetime] = {}  # of dates that came as text
         if not self.used:
             reasons = "; ".join(f"{column.name!r} {column.why}" for column in self.columns[:6])
             raise TableError(
                 f"No column can serve as a feature{f' ({reasons})' if reasons else ''}; "
                 "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
-        if not self._named:
-            return
-        text = StringEncoder(random_state=self.seed)
+        self._encoders: dict[str, Encoder] = {}
         most = min(MOST_CATEGORIES, max(5, frame.height // 10))
-        self._vectorizer = TableVectorizer(cardinality_threshold=most, high_cardinality=text, n_jobs=1)
-        with one_thread(), warnings.catch_warnings():  # two threads would round the components of texts otherwise
-            warnings.simplefilter("ignore")  # components that a short vocabulary cannot fill, and the like
-            self._vectorizer.fit(frame.select(self._named))
-        kinds = {name: KINDS[kind] for kind, group in self._vectorizer.kind_to_columns_.items() for name in group}
         for column in self.used:
-            if column.name in kinds:
-                column.kind = kinds[column.name]
-                column.n_features = len(self._vectorizer.input_to_outputs_[column.name])
-                if column.kind == "date" and not column.is_temporal:
-                    self._date_readers[column.name] = ToDatetime().fit(frame[column.name])
-                if column.kind == "category":
-                    column.categories = [value for value in frame[column.name].unique().sort() if value is not None]
+            if column.kind == "vector":
+                continue
+            series = frame[column.name]
+            with one_thread():  # two threads would round the components of texts otherwise
+                column.kind, encoder = fit_encoder(series, most, self.seed)
+            self._encoders[column.name], column.n_features = encoder, encoder.n_features
+            if column.kind == "category":
+                column.categories = [value for value in series.unique().sort() if value is not None]
 
     def _table(self, frame: pl.DataFrame) -> Floats:
-        if self._vectorizer is None:
-            return np.empty((frame.height, 0))
-        with one_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # unseen categories, which are counted
-            try:
-                numbers = self._vectorizer.transform(frame.select(self._named)).to_numpy().astype(np.float64)
-            except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-                reason = " ".join(str(error).split())[:200]
-                raise TableError(
-                    f"The table does not fit the model: {reason}; give columns of the kinds that it learned from."
-                ) from error
+        with one_thread():
+            parts = [encoder.encode(frame[name]) for name, encoder in self._encoders.items()]
+        numbers = np.hstack(parts) if parts else np.empty((frame.height, 0))
         return np.where(np.isfinite(numbers), numbers, np.nan)
 
     # Vectors
@@ -273,4 +256,5 @@ class TableFeatures:
         vectors = [X if spread == 1 else X / spread for X, spread in zip(vectors, self._vector_spread, strict=True)]
         if not table.shape[1] and len(vectors) == 1:
             return vectors[0]
-        return np.hstack([*vectors, self._apply(self._filled(table))]).astype(np.float32)
+        X = np.hstack([*vectors, self._apply(self._filled(table))])
+        return np.clip(X, -LARGEST, LARGEST, out=X).astype(np.float32)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from greenlabel.errors import TableError
 from greenlabel.extras import requires
+from greenlabel.tables.dates import date_format
 from greenlabel.tables.files import typed
 from greenlabel.tables.iso_dates import holds_zones, read_dates
 from greenlabel.tables.number_text import Writing, read_numbers, writing_of
 
 with requires("tables"):
     import polars as pl
-    from skrub import ToDatetime
 
 Floats = NDArray[np.floating]
 
@@ -153,10 +153,7 @@ def why_ids(whole: pl.Series) -> str:
 
 
 def _holds_dates(text: pl.Series) -> bool:
-    try:
-        return bool(ToDatetime().fit_transform(text).dtype.is_temporal())
-    except ValueError:  # skrub's refusal of a column
-        return False
+    return date_format(text) is not None
 
 
 def as_kind(series: pl.Series, column: Column) -> pl.Series:

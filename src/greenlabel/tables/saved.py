@@ -1,31 +1,21 @@
-"""Models as files: the feature steps and what answers for new rows need, in one file without a pickle.
+"""Models as files: the feature steps and what answers for new rows need, in one file of JSON and arrays.
 
-    a zip archive:   greenlabel.json    format, version, target, classes, what means "no label"
-                     model.skops        feature steps and classifier, as skops writes objects: data, no code
-
-Loading builds objects of the types listed here and of no other, so a file from a stranger can do no more than that.
+A file from a stranger can answer wrongly, and do nothing else: it names no code, and everything in it is checked
+against everything else before it is used (model_file, model_parts, blend_parts, feature_parts).
 """
 
-import json
-import warnings
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from greenlabel.errors import ModelFileError
-from greenlabel.extras import requires
+from greenlabel.tables.blend_parts import read_model, write_model
 from greenlabel.tables.columns import TableFeatures
+from greenlabel.tables.feature_parts import read_features, width_of, write_features
 from greenlabel.tables.files import new_file
+from greenlabel.tables.model_file import FORMAT, Arrays, Flaw, Part, read_archive, write_archive
 
-with requires("tables"):
-    import skops.io
-
-FORMAT = 1
-FACTS, OBJECTS = "greenlabel.json", "model.skops"
-# Types of these libraries, whose objects are data; of scikit-learn skops knows all but this one itself.
-TRUSTED = ("greenlabel.", "skrub.", "polars.datatypes.", "scipy.sparse.", "sklearn.tree._tree.Tree")
+MOST_CLASSES = 100_000
 
 
 @dataclass
@@ -41,57 +31,48 @@ class SavedModel:
     def save(self, path: Path) -> None:
         from greenlabel import __version__
 
+        arrays = Arrays()
         facts = {
             "format": FORMAT,
             "greenlabel": __version__,
             "target": self.target,
             "classes": self.classes,
             "unlabelled": self.unlabelled,
+            "features": write_features(self.features, arrays),
+            "model": write_model(self.model, arrays),
         }
-        objects = {"features": self.features, "model": self.model.for_new_rows()}
-        with new_file(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(FACTS, json.dumps(facts, ensure_ascii=False, indent=1))
-            archive.writestr(OBJECTS, skops.io.dumps(objects, compression=zipfile.ZIP_DEFLATED, compresslevel=1))
+        with new_file(path) as draft:
+            write_archive(draft, facts, arrays)
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """The model in a file; one that is torn, newer than this greenlabel, or none of ours is refused."""
+    """The model in a file; one that is torn, of another format, not sound, or none of ours is refused."""
     path = Path(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            facts = json.loads(archive.read(FACTS))
-            check_format(path, facts)
-            objects = trusted_objects(path, archive.read(OBJECTS))
-            if not isinstance(objects["features"], TableFeatures):
-                raise KeyError("features")  # a zip with the right names and something else in it
-            return SavedModel(facts["target"], facts["classes"], **objects, unlabelled=facts.get("unlabelled", []))
-    except FileNotFoundError:
-        raise ModelFileError(f"{path} does not exist; give a file written by greenlabel label --save.") from None
-    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        return read_saved(read_archive(path))
+    except Flaw as flaw:
         raise ModelFileError(
-            f"{path} is no greenlabel model; give a file written by greenlabel label --save."
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise ModelFileError(
-            f"{path} is torn, or no greenlabel model ({error}); save it anew by greenlabel label --save."
-        ) from error
+            f"{path} is no greenlabel model ({flaw}); give a file written by greenlabel label --save."
+        ) from flaw
 
 
-def check_format(path: Path, facts: dict[str, Any]) -> None:
-    if facts["format"] > FORMAT:
-        raise ModelFileError(
-            f"{path} was written by greenlabel {facts['greenlabel']}, in format {facts['format']}; "
-            f"this one reads up to format {FORMAT}: upgrade greenlabel."
-        )
+def read_saved(part: Part) -> SavedModel:
+    classes, features, model = read_classes(part), read_features(part.part("features")), read_model(part.part("model"))
+    if len(model.classes_) != len(classes):
+        part.refuse("classes", "are not as many as those of the model")
+    if model.n_features_in_ != width_of(features):
+        part.refuse("features", "are not as many as those of the model")
+    return SavedModel(part.text("target"), classes, features, model, part.texts("unlabelled"))
 
 
-def trusted_objects(path: Path, data: bytes) -> dict[str, Any]:
-    types = skops.io.get_untrusted_types(data=data)
-    strange = [name for name in types if not name.startswith(TRUSTED)]
-    if strange:
-        raise ModelFileError(
-            f"{path} holds objects of type {strange[0]}, which no greenlabel model does; do not use it."
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # another version of scikit-learn: its parts used here are arrays
-        return skops.io.loads(data, trusted=types)
+def read_classes(part: Part) -> list[Any]:
+    """Text, whole numbers, or true and false, in the order of the model's; each once."""
+    classes = part.items("classes")
+    kinds = {type(label) for label in classes}
+    if kinds not in ({str}, {int}, {bool}, {float}) or not len(set(classes)) == len(classes) <= MOST_CLASSES:
+        part.refuse("classes", "are not different texts or numbers, or too many")
+    if kinds == {str}:
+        part.texts("classes")
+    if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
+        part.refuse("classes", "are numbers beyond 64 bits")
+    return classes

@@ -1,0 +1,60 @@
+"""A small table of every kind of column, and the model files in tests/data that must load for ever.
+
+python tests/model_data.py      writes them anew; only for a format that has not been released
+"""
+
+import datetime
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+FOLDER = Path(__file__).parent / "data"
+ROWS = 48
+
+
+def mixed_table(rows=ROWS):
+    """Numbers, a category, a text, dates as such and as text, vectors; half of the labels of two classes."""
+    rng = np.random.default_rng(7)
+    code = np.arange(rows) % 2
+    day = [datetime.date(2020, 1, 1) + datetime.timedelta(int(i)) for i in rng.integers(0, 900, rows)]
+    words = np.array([["red", "car", "tree"], ["sea", "blue", "wave"]])
+    return pl.DataFrame(
+        {
+            "size": (rng.normal(size=rows) + 2 * code).round(2),
+            "price": np.where(rng.uniform(size=rows) < 0.1, np.nan, (1000 * rng.normal(size=rows)).round()),
+            "color": rng.choice(["red", "blue", "green"], rows).tolist(),
+            "note": [" ".join(rng.choice(words[k], 3)) for k in code],
+            "when": day,
+            "stamp": [f"{d} {10 + i % 9}:30:00" for i, d in enumerate(day)],
+            "place": (rng.normal(size=(rows, 2)) + code[:, None]).astype(np.float32).round(2),
+            "kind": [None if i % 4 > 1 else ["land", "water"][k] for i, k in enumerate(code)],
+        }
+    ).with_columns(pl.col("price").fill_nan(None))
+
+
+def new_rows(table):
+    """Rows that differ from those of the fit, with gaps and values never seen."""
+    new = table.drop("kind").head(12).with_columns(pl.col("size") + 0.25, pl.col("note") + " boat")
+    return new.with_columns(color=pl.Series(["pink", None, *new["color"].to_list()[2:]]))
+
+
+def write_fixtures():
+    import greenlabel.experts
+    from greenlabel import label_table
+    from greenlabel.tables import load_model
+
+    greenlabel.experts.TREES = 5
+    FOLDER.mkdir(exist_ok=True)
+    table = mixed_table()
+    for name, method in (("blend", "auto"), ("anchored", "anchored"), ("harmonic", "harmonic")):
+        path = FOLDER / f"model-v2-{name}.green"
+        label_table(table, "kind", method=method)[1].save(path)
+        saved = load_model(path)
+        p = saved.model.predict_proba(saved.features.transform(new_rows(table))[0])
+        path.with_suffix(".json").write_text(json.dumps(p.round(10).tolist()) + "\n")
+
+
+if __name__ == "__main__":
+    write_fixtures()

@@ -1,0 +1,544 @@
+"""Model files: what is saved answers as before, and what a stranger wrote can do nothing but answer."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+import zipfile
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+
+import fuzz_model
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
+from greenlabel.array_models import Logistic, Trees
+from greenlabel.errors import ModelFileError
+from greenlabel.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
+from greenlabel.projection import principal_axes
+from greenlabel.tables import load_model, predict_table
+from greenlabel.tables.blend_parts import are_trees
+from greenlabel.tables.labelling import METHODS
+from greenlabel.tables.model_file import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
+from greenlabel.tables.model_parts import read_search, write_search
+from greenlabel.tables.saved import SavedModel
+from model_data import FOLDER, mixed_table, new_rows
+
+FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return mixed_table()
+
+
+@cache
+def saved_blend():
+    """The bytes of a blend of every kind of column."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.green"
+        label_table(mixed_table(), "kind")[1].save(path)
+        return path.read_bytes()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The same as a file."""
+    path = tmp_path / "model.green"
+    path.write_bytes(saved_blend())
+    return path
+
+
+def changed(path, change, **facts):
+    """The same file with other facts; ``change`` works on them and on the bytes of the arrays."""
+    known, data = fuzz_model.parts_of(path.read_bytes())
+    known |= facts
+    change(known, data)
+    path.write_bytes(fuzz_model.joined(known, data))
+
+
+def nothing(facts, data):
+    """As it is."""
+
+
+# What is saved answers as before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_loaded_model_answers_as_the_one_that_was_saved_to_the_last_bit(table, tmp_path, method):
+    result = label_table(table, "kind", method=method)[1]
+    result.save(tmp_path / "m.green")
+    loaded = load_model(tmp_path / "m.green")
+    (X, unseen), (again, unseen_again) = (
+        steps.transform(new_rows(table)) for steps in (result.features, loaded.features)
+    )
+    assert_array_equal(again, X)
+    assert unseen_again == unseen == {"color": 1}
+    for ask in ("predict", "predict_proba", "decision_function"):
+        assert_array_equal(getattr(loaded.model, ask)(X), getattr(result.model, ask)(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_loaded_model_shows_itself_and_can_be_cloned(table, tmp_path, method):
+    model = label_table(table, "kind", method=method)[1].model
+    SavedModel("kind", ["land", "water"], *features_and(table, model)).save(tmp_path / "m.green")
+    loaded = load_model(tmp_path / "m.green").model
+    assert repr(loaded) == repr(model)
+    assert loaded.get_params() == model.get_params()
+    assert repr(clone(loaded)) == repr(model)
+    assert_array_equal(loaded.classes_, model.classes_)
+
+
+def features_and(table, model):
+    return label_table(table, "kind", method="green")[1].features, model
+
+
+def test_a_loaded_blend_knows_what_it_is_made_of(table, saved):
+    model, loaded = label_table(table, "kind")[1].model, load_model(saved).model
+    assert loaded.weights_ == model.weights_
+    assert repr(loaded.estimated_accuracy_) == repr(model.estimated_accuracy_)
+    assert_array_equal(loaded.class_shares_, model.class_shares_)
+    assert loaded.refined_ is model.refined_ is False
+
+
+def test_a_blend_that_was_refined_is_saved(table, tmp_path):
+    result = label_table(table, "kind")[1]
+    model = BlendedClassifier(class_shares={0: 0.5, 1: (0.4, 0.6)}, refine=True, random_state=0).fit(
+        result.X, result.given
+    )
+    SavedModel("kind", ["land", "water"], result.features, model).save(tmp_path / "m.green")
+    loaded = load_model(tmp_path / "m.green").model
+    assert loaded.refined_
+    assert_array_equal(loaded.predict_proba(result.X), model.predict_proba(result.X))
+    assert loaded.get_params() == model.get_params()
+
+
+def test_a_loaded_model_can_be_saved_again(saved, tmp_path):
+    load_model(saved).save(tmp_path / "again.green")
+    assert (tmp_path / "again.green").read_bytes() == saved.read_bytes()
+
+
+def test_a_file_holds_json_and_arrays_and_no_name_of_code(saved):
+    with zipfile.ZipFile(saved) as archive:
+        assert archive.namelist() == [FACTS, ARRAYS]
+        text = archive.read(FACTS).decode()
+    assert json.loads(text)["format"] == FORMAT
+    assert not any(word in text for word in ("sklearn", "numpy", "Classifier", "module", "__", "import"))
+
+
+def test_what_only_the_fit_needs_is_not_saved(saved):
+    slim = load_model(saved).model
+    assert not {"_X", "_F", "_graph", "_blank"} & set(vars(slim))
+    for expert in slim._experts:
+        assert not {"_graph", "_operator", "_component", "_near"} & set(vars(expert.model))
+
+
+@pytest.mark.parametrize("kind", [FlatSearch, Float64Search, ReducedSearch, ClusterSearch])
+def test_a_search_is_made_again_from_its_arrays_with_the_same_answers(rng, kind):
+    P, X = (rng.normal(size=(n, 12)).astype(np.float32) for n in (600, 50))
+    more = (
+        [] if kind in (FlatSearch, Float64Search) else [principal_axes(P, 5), *([7] if kind is ClusterSearch else [])]
+    )
+    search = kind(P, *more)
+    again = read_search(through_json(write_search, search), 12)
+    assert type(again) is kind
+    for found, expected in zip(again.nearest(X, 9), search.nearest(X, 9), strict=True):
+        assert_array_equal(found, expected)
+
+
+def through_json(write, thing):
+    """A part as a file holds it."""
+    arrays = Arrays()
+    values = json.loads(json.dumps(write(thing, arrays)))
+    entries = [described([array.dtype.str, list(array.shape)]) for array in arrays.held]
+    data = b"".join(array.tobytes() for array in arrays.held)
+    return Part(values, "", split_arrays([[dtype.str, list(shape)] for dtype, shape in entries], data))
+
+
+def test_models_of_sparse_rows_are_saved(rng, table, tmp_path):
+    features = label_table(table, "kind", method="green")[1].features
+    d = sum(column.n_features for column in features.used)
+    X = sp.random_array((60, d), density=0.3, rng=rng, format="csr")
+    y = np.where(np.arange(60) < 20, np.arange(60) % 2, -1)
+    for model in (GreenClassifier(random_state=0), AnchoredGreenClassifier(n_anchors=12, random_state=0)):
+        SavedModel("y", ["u", "v"], features, model.fit(X, y)).save(tmp_path / "m.green")
+        assert_array_equal(load_model(tmp_path / "m.green").model.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("classes", [["u", "v"], [3, 7], [0.0, 1.0], [False, True]])
+def test_classes_keep_their_type(table, tmp_path, classes):
+    result = label_table(table, "kind")[1]
+    y = np.array([*classes, None], dtype=object)[result.given]
+    model = GreenClassifier().fit(result.X, y if isinstance(classes[0], str) else y.tolist())
+    SavedModel("kind", classes, result.features, model).save(tmp_path / "m.green")
+    loaded = load_model(tmp_path / "m.green")
+    assert loaded.classes == classes
+    assert list(map(type, loaded.classes)) == list(map(type, classes))
+    assert loaded.model.classes_.dtype == model.classes_.dtype
+    assert_array_equal(loaded.model.predict(result.X), model.predict(result.X))
+
+
+def test_experts_of_ones_own_are_saved_if_they_are_of_greenlabel(table, tmp_path):
+    result = label_table(table, "kind")[1]
+    mine = BlendedClassifier([("g", GreenClassifier(5)), ("a", AnchoredGreenClassifier(n_anchors=12))], random_state=0)
+    mine.fit(result.X, result.given)
+    SavedModel("kind", result.classes, result.features, mine).save(tmp_path / "m.green")
+    loaded = load_model(tmp_path / "m.green").model
+    assert repr(loaded) == repr(mine)
+    assert_array_equal(loaded.predict_proba(result.X), mine.predict_proba(result.X))
+    foreign = BlendedClassifier([("g", GreenClassifier()), ("l", LogisticRegression())], random_state=0)
+    foreign.fit(result.X, result.given)
+    with pytest.raises(ModelFileError, match=r"LogisticRegression\(\) among its parameters cannot be saved"):
+        SavedModel("kind", result.classes, result.features, foreign).save(tmp_path / "n.green")
+    assert not (tmp_path / "n.green").exists()
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_trees_and_logistic_regression_answer_as_those_of_scikit_learn_to_the_last_bit(rng, n_classes, dtype):
+    X = rng.normal(size=(900, 7)).astype(dtype)
+    y = (X[:200] @ rng.normal(size=(7, n_classes))).argmax(axis=1)
+    forest = ExtraTreesClassifier(20, random_state=0).fit(X[:200], y)
+    assert_array_equal(Trees.of(forest).predict_proba(X), forest.predict_proba(X))
+    assert_array_equal(Trees.of(forest).predict_proba(sp.csr_array(X)), forest.predict_proba(X))
+    linear = LogisticRegression().fit(X[:200], y)
+    assert_array_equal(Logistic.of(linear).predict_proba(X), linear.predict_proba(X))
+
+
+# Files of other versions
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_a_file_of_this_format_loads_for_ever(path):
+    saved = load_model(path)
+    table = mixed_table()
+    filled, facts = predict_table(saved, new_rows(table))
+    p = saved.model.predict_proba(saved.features.transform(new_rows(table))[0])
+    assert_allclose(p, json.loads(path.with_suffix(".json").read_text()), atol=1e-6)
+    assert facts["values_never_seen"] == {"color": 1}
+    assert set(filled["kind"]) <= {"land", "water"}
+
+
+def test_there_are_files_of_this_format():
+    assert {path.stem for path in FIXTURES} == {"model-v2-blend", "model-v2-anchored", "model-v2-harmonic"}
+    assert max(path.stat().st_size for path in FIXTURES) < 25_000
+
+
+def test_a_model_from_a_newer_version_is_refused(saved):
+    changed(saved, nothing, format=99, greenlabel="9.0")
+    with pytest.raises(ModelFileError, match=r"greenlabel 9.0, in format 99; .* upgrade greenlabel"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("number", ["2", None, True, 2.0, [2]])
+def test_a_model_of_no_known_format_is_refused(saved, number):
+    changed(saved, nothing, format=number)
+    with pytest.raises(ModelFileError, match="is no greenlabel model"):
+        load_model(saved)
+
+
+# What the format before this one could be made to do. Its files held a schema that named types and functions.
+
+
+def imported(name):
+    return {"__class__": "_import_module", "__module__": "greenlabel", "__loader__": "FunctionNode", "content": name}
+
+
+def old_exploits(folder):
+    system = {
+        "__class__": "system",
+        "__module__": "greenlabel",
+        "__loader__": "MethodNode",
+        "content": {"func": "system", "obj": imported("os")},
+    }
+    call = {
+        "__class__": "dict",
+        "__module__": "builtins",
+        "__loader__": "DictNode",
+        "key_types": {"content": [system], "__loader__": "ListNode", "__class__": "list", "__module__": "builtins"},
+        "content": {f"touch {folder}/hacked": {"__loader__": "JsonNode", "content": "1"}},
+    }
+    write = {
+        "__class__": "write_text",
+        "__module__": "greenlabel.files",
+        "__loader__": "MethodNode",
+        "content": {"func": "write_text", "obj": {"__class__": "Path", "content": f"{folder}/hacked"}},
+    }
+    return {"a command": call, "a file": write, "a module": imported("os")}
+
+
+@pytest.mark.parametrize("number", [1, FORMAT])
+@pytest.mark.parametrize("name", ["a command", "a file", "a module"])
+def test_files_that_ran_commands_once_are_refused_and_run_nothing(tmp_path, name, number):
+    schema = old_exploits(tmp_path)[name]
+    objects = io.BytesIO()
+    with zipfile.ZipFile(objects, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema | {"protocol": 2, "_skops_version": "0.13"}))
+    facts = {"format": number, "greenlabel": "0.1.0", "target": "y", "classes": ["a", "b"], "unlabelled": []}
+    path = tmp_path / "old.green"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(FACTS, json.dumps(facts | {"features": schema, "model": schema}))
+        archive.writestr("model.skops", objects.getvalue())
+    with pytest.raises(ModelFileError, match="older greenlabel.*label again with --save" if number == 1 else "no gre"):
+        load_model(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["old.green"]
+
+
+def test_no_library_that_builds_objects_from_names_is_imported(saved):
+    code = f"""if True:
+        import sys
+        from greenlabel.tables import load_model
+        load_model({str(saved)!r}).model
+        print([name for name in ("skops", "skrub", "pickle", "joblib.numpy_pickle") if name in sys.modules])
+    """
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "skops" not in said.stdout
+    assert "skrub" not in said.stdout
+
+
+# Files that are torn, or none of ours
+
+
+def test_a_torn_model_is_refused_wherever_it_is_torn(saved):
+    whole = saved.read_bytes()
+    for size in np.linspace(0, len(whole) - 1, 12).astype(int):
+        saved.write_bytes(whole[:size])
+        with pytest.raises(ModelFileError, match="torn, or no greenlabel model"):
+            load_model(saved)
+
+
+def test_a_model_with_a_flipped_byte_is_refused(saved):
+    whole = bytearray(saved.read_bytes())
+    whole[-3000] ^= 0xFF
+    saved.write_bytes(whole)
+    with pytest.raises(ModelFileError, match="torn"):
+        load_model(saved)
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x.txt", "hello")
+    (tmp_path / "a.txt").write_text("hello")
+    os.mkfifo(tmp_path / "pipe")
+    names = {
+        "a.zip": "no greenlabel model",
+        "a.txt": "no greenlabel model",
+        "b": "does not exist",
+        "pipe": "is no file",
+    }
+    for name, reason in names.items():
+        with pytest.raises(ModelFileError, match=reason):
+            load_model(tmp_path / name)
+
+
+# Files with a flaw
+
+
+def array_of(facts, way, data, dtype):
+    """A view of an array into the data, to be changed."""
+    *names, last = way
+    part = facts
+    for name in names:
+        part = part[name]
+    return view_of(facts, part[last], data, dtype)
+
+
+def view_of(facts, number, data, dtype):
+    sizes = [np.dtype(name).itemsize * int(np.prod(shape)) for name, shape in facts["arrays"]]
+    start = sum(sizes[:number])
+    return np.frombuffer(memoryview(data)[start : start + sizes[number]], dtype)
+
+
+TREES = ("model", "experts", 1)
+GRAPH = ("model", "experts", 0, "model")
+
+
+def put(way, dtype, place, value):
+    def change(facts, data):
+        array_of(facts, way, data, dtype)[place] = value
+
+    return change
+
+
+def say(way, value):
+    def change(facts, data):
+        fuzz_model.holder(facts, way)[way[-1]] = value
+
+    return change
+
+
+FLAWS = {
+    "a child before its parent": put((*TREES, "left"), "<i4", 0, 0),
+    "a child that is none": put((*TREES, "right"), "<i4", 0, 10**4),
+    "a child of two nodes": lambda facts, data: share_a_child(facts, data),
+    "half a leaf": put((*TREES, "right"), "<i4", 0, -1),
+    "a feature that is none": put((*TREES, "feature"), "<i4", 0, 46),
+    "a threshold that is no number": put((*TREES, "threshold"), "<f8", 0, np.nan),
+    "a leaf beyond all shares": put((*TREES, "value"), "<f8", -1, 2.0),
+    "roots out of order": put((*TREES, "roots"), "<i4", 1, 0),
+    "a row that is none": put((*GRAPH, "labels", "rows"), "<i8", -1, 48),
+    "a class that is none": put((*GRAPH, "labels", "codes"), "<i8", 0, -1),
+    "a score that is no number": put((*GRAPH, "scores"), "<f8", 3, np.nan),
+    "a point at infinity": put((*GRAPH, "search", "points", "dense"), "<f4", 3, np.inf),
+    "a truth that is 2": put((*GRAPH, "reached"), "|u1", 3, 2),
+    "too many neighbours": say((*GRAPH, "neighbors"), 49),
+    "no neighbours": say((*GRAPH, "neighbors"), 0),
+    "a negative mu": say((*GRAPH, "mu"), -1.0),
+    "weights of no kind": say((*GRAPH, "weights"), "eval"),
+    "a search of no kind": say((*GRAPH, "search", "kind"), "os.system"),
+    "an expert of no kind": say((*TREES, "kind"), "sklearn.tree"),
+    "two experts of a name": say((*TREES, "name"), "graph"),
+    "a column that is none": put(("model", "scaling", "kept"), "<i8", 0, 999),
+    "a divisor of zero": put(("model", "scaling", "spread"), "<f8", 0, 0.0),
+    "a number that is too large": say(("model", "features"), 10**400),
+    "a parameter that is none": say(("model", "parameters", "n_jobs"), 4),
+    "a parameter of no kind": say(("model", "parameters", "refine"), "x"),
+    "a parameter of code": say(("model", "parameters", "experts"), {"model": {"kind": "os", "parameters": {}}}),
+    "an array that is none": say(("model", "shift"), 999),
+    "an array before the first": say(("model", "shift"), -1),
+    "an array of the wrong shape": say(("model", "shift"), 0),
+    "classes twice": say(("classes",), ["land", "land"]),
+    "classes of two kinds": say(("classes",), ["land", 1]),
+    "classes that are lists": say(("classes",), [["land"], ["water"]]),
+    "one class": say(("classes",), ["land"]),
+    "three classes": say(("classes",), ["land", "water", "air"]),
+    "classes beyond 64 bits": say(("classes",), [1, 2**70]),
+    "half a letter": say(("classes",), ["land", "\ud800"]),
+    "a target that is no text": say(("target",), 3),
+    "no target": say(("target",), None),
+    "signs that are no text": say(("unlabelled",), [3]),
+    "an n-gram twice": lambda facts, data: twice(facts, data),
+    "a category twice": say(("features", "encoders", 2, "values"), ["red", "red", "blue"]),
+    "a category that is no text": say(("features", "encoders", 2, "values"), ["red", 3, "blue"]),
+    "too many categories": say(("features", "encoders", 2, "values"), list(map(str, range(2000)))),
+    "more categories than features": say(("features", "encoders", 2, "values"), ["red", "green", "blue", "x"]),
+    "a format of no dates": say(("features", "encoders", 5, "format"), "%Y" * 99),
+    "a zone that is none": say(("features", "encoders", 5, "zone"), "*"),
+    "an hour of days": say(("features", "encoders", 4, "n_parts"), 4),
+    "an encoder of another kind": say(("features", "encoders", 2, "kind"), "text"),
+    "a column of no kind": say(("features", "columns", 0, "kind"), "code"),
+    "two columns of a name": say(("features", "columns", 0, "name"), "price"),
+    "a scale of no kind": say(("features", "scale"), "x"),
+    "a divisor of NaN": put(("features", "spread"), "<f8", 0, np.nan),
+    "bounds upside down": put(("features", "low"), "<f8", 0, np.inf),
+    "a type that is none": say(("arrays", 0, 0), "|O"),
+    "a shape of no end": say(("arrays", 0, 1), [2**40, 2**40]),
+    "a negative shape": say(("arrays", 0, 1), [-1]),
+    "no table of arrays": say(("arrays",), {}),
+}
+
+
+def share_a_child(facts, data):
+    left, right = (array_of(facts, (*TREES, side), data, "<i4") for side in ("left", "right"))
+    right[0] = left[0]
+
+
+def twice(facts, data):
+    letters = array_of(facts, ("features", "encoders", 3, "vocabulary"), data, "|u1")
+    stops = np.flatnonzero(np.append(letters, ord("\n")) == ord("\n"))
+    lengths = np.diff(stops) - 1  # of all but the first
+    one, other = np.flatnonzero(lengths == 3)[:2] + 1
+    letters[stops[other] - 3 : stops[other]] = letters[stops[one] - 3 : stops[one]]
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_a_file_with_a_flaw_is_refused_in_one_sentence(saved, flaw):
+    changed(saved, FLAWS[flaw])
+    with pytest.raises(ModelFileError, match=r"is no greenlabel model \(.*\); give a file") as caught:
+        load_model(saved)
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[" * 10**6, b'{"format": ' + b"9" * 10**6 + b"}", b'{"format": NaN}', b"\xff\xfe", b"2", b"", b'{"format": 2}'],
+    ids=["nested", "digits", "NaN", "no letters", "a number", "empty", "no more"],
+)
+def test_odd_json_is_refused(saved, text):
+    saved.write_bytes(fuzz_model.joined(text, b""))
+    with pytest.raises(ModelFileError, match="is no greenlabel model"):
+        load_model(saved)
+
+
+def with_members(path, *members):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that stand twice
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in members:
+                archive.writestr(name, text)
+
+
+@pytest.mark.parametrize("name", [FACTS, ARRAYS, "../../x", "/etc/x", "x\x00y"])
+def test_members_that_are_doubled_or_unknown_are_refused(saved, name):
+    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    with_members(saved, (FACTS, json.dumps(facts)), (ARRAYS, bytes(data)), (name, "x"))
+    with pytest.raises(ModelFileError, match="no greenlabel model"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("name", [FACTS, ARRAYS])
+def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
+    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    members = {FACTS: json.dumps(facts), ARRAYS: bytes(data)} | {name: " " * 10**8}
+    with_members(saved, *members.items())
+    assert saved.stat().st_size < 10**6
+    with pytest.raises(ModelFileError, match="declares 100,000,000 bytes"):
+        load_model(saved)
+
+
+def test_arrays_that_pack_too_well_are_not_packed(saved):
+    model = load_model(saved)
+    for expert in model.model._experts[4:]:
+        expert.model._P = np.zeros((1000, expert.model._P.shape[1]), np.float32)
+        expert.model._coefficients = np.zeros((1000, 2))
+    model.save(saved)
+    with zipfile.ZipFile(saved) as archive:
+        assert archive.getinfo(ARRAYS).compress_type == zipfile.ZIP_STORED
+    assert len(load_model(saved).model._experts) == 6
+
+
+def test_a_tree_without_an_end_in_sight_is_refused():
+    n = 2 * 5000 + 1
+    left = np.where(np.arange(n) % 2 == 0, np.arange(n) + 1, -1)  # every other node goes on, to the right
+    left[-1] = -1
+    right = np.where(left >= 0, np.arange(n) + 2, -1)
+    assert not are_trees(np.array([0]), left, right)
+    short = [np.append(side[:1000], -1) for side in (left, right)]
+    assert are_trees(np.array([0]), *short)
+
+
+def test_predicting_imports_neither_pandas_nor_skrub_of_its_own(saved, table, tmp_path):
+    """scikit-learn itself may import pandas; nothing of ours does."""
+    rows = tmp_path / "rows.parquet"
+    new_rows(table).write_parquet(rows)
+    code = f"""if True:
+        import sys
+        import sklearn.utils.validation
+        before = set(sys.modules)
+        import polars as pl
+        from greenlabel.tables.labelling import predict_table
+        from greenlabel.tables.saved import load_model
+        predict_table(load_model({str(saved)!r}), pl.read_parquet({str(rows)!r}))
+        heavy = {{"pandas", "skrub", "skops", "matplotlib", "dask", "sklearn.ensemble", "sklearn.linear_model"}}
+        print(sorted(heavy & (set(sys.modules) - before)))
+    """
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_new_rows_beyond_all_numbers_have_answers(saved, table):
+    new = new_rows(table).with_columns(size=pl.lit(1e38), price=pl.lit(-1e38))
+    loaded = load_model(saved)
+    p = loaded.model.predict_proba(loaded.features.transform(new)[0])
+    assert_allclose(p.sum(axis=1), 1)
