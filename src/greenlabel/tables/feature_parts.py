@@ -23,6 +23,7 @@ from greenlabel.tables.encoders import (
 from greenlabel.tables.kinds import Column
 from greenlabel.tables.model_file import Arrays, Part
 from greenlabel.tables.model_parts import MOST_FEATURES, TINY, Values, kind_of
+from greenlabel.tables.number_text import is_writing
 
 with requires("tables"):
     import polars as pl
@@ -48,7 +49,10 @@ def read_column(part: Part) -> Column:
             values[field.name] = READERS[str(getattr(field.type, "__name__", field.type))](part, field.name)
     part.text("kind", [*ENCODERS_OF, "vector", "dropped"])
     part.text("name")
-    return Column(**values)
+    column = Column(**values)
+    if not is_writing(column.writing):  # which becomes part of a pattern
+        part.refuse("unit", "or marks are none of numbers")
+    return column
 
 
 READERS: dict[str, Any] = {

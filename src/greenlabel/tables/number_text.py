@@ -57,6 +57,12 @@ class Writing:
         return self.unit if self.unit in TIMES else f"{self.marks} {self.unit}".strip()
 
 
+def is_writing(writing: Writing) -> bool:
+    """Whether the marks and the unit are ones that ``writing_of`` finds."""
+    is_money = bool(pl.Series([writing.unit]).str.contains(rf"^{CURRENCY}$")[0])
+    return writing.marks in MARKS and (is_money or writing.unit in ("", "%", *TIMES))
+
+
 def without_gaps(text: pl.Series) -> pl.Series:
     """Text without blanks around it; null where it is a usual sign for a gap."""
     bare = text.str.strip_chars()
