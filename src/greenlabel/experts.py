@@ -199,10 +199,11 @@ class RowExpert(Expert):
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
         expert, labels = copy(self), task.labels
         X, splits = dense_if_small(task.X[labels.rows]), list(task.splits())
-        all_rows = np.ones(len(labels.rows), bool)
-        jobs = [(expert._fit, all_rows), *((expert._fit_fold, ~out) for _, out in splits)]
+        kept = [~out for _, out in splits]
         with quiet():
-            expert.model, *models = in_parallel(lambda job: job[0](X[job[1]], labels.codes[job[1]]), jobs)
+            *models, expert.model = in_parallel(
+                lambda rows: expert._fit(X[rows], labels.codes[rows]), [*kept, np.ones(len(labels.rows), bool)]
+            )
         expert.held_out = task.nothing()
         for (division, out), model in zip(splits, models, strict=True):
             expert.held_out[division, out] = self._answer(model, X[out])
@@ -212,9 +213,6 @@ class RowExpert(Expert):
 
     def _fit(self, X: Any, codes: Ints) -> Any:
         return clone(self.estimator).fit(X, codes)
-
-    def _fit_fold(self, X: Any, codes: Ints) -> Any:
-        return self._fit(X, codes)
 
     def _remember(self, models: list[Any]) -> None:
         """What is to be known of the models of the folds beside their answers: nothing."""
@@ -233,11 +231,6 @@ class TreesExpert(RowExpert):
     """Trees, and how important each feature was to them: for each fold."""
 
     importances: list[Floats]
-
-    def _fit_fold(self, X: Any, codes: Ints) -> Any:
-        """Half as many trees: a labelled row is held out twice, and then as many have spoken of it."""
-        half = max(1, self.estimator.n_estimators // 2)
-        return clone(self.estimator).set_params(n_estimators=half).fit(X, codes)
 
     def _remember(self, models: list[Any]) -> None:
         self.importances = [model.feature_importances_ for model in models]
