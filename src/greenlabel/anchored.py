@@ -7,6 +7,7 @@ rows may be in memory, in files or on a cluster, and more of them may come later
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -312,6 +313,12 @@ class AnchoredGreenClassifier(GraphClassifier):
             found = len(self._labels.classes)
             raise LabelError(f"the rows so far hold labels of {found} classes; give rows of two classes at least.")
         super()._check_fitted()
+
+    def _as_chosen(self) -> Self:
+        """A copy that stays with its mu, whatever labels it is given."""
+        fixed = copy(self)
+        fixed._systems = {self.mu_: self._operator}
+        return fixed
 
     def _spread(self) -> None:
         labels = self._labels

@@ -1,6 +1,5 @@
 """BlendedClassifier: the graph and ordinary models, weighted by what the labels say. A shell around experts."""
 
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -113,7 +112,6 @@ class BlendedClassifier(GraphClassifier):
         graph = next((expert.model for expert in self._blank if isinstance(expert, GraphExpert)), None)
         self._graph = graph
         self.n_components_ = 1 if graph is None else graph.n_components_
-        self.mu_ = getattr(graph, "mu_", float("nan"))
 
     def _spread(self) -> None:
         labels = self._labels
@@ -121,6 +119,7 @@ class BlendedClassifier(GraphClassifier):
         folds = divide(labels.codes, np.random.default_rng(self._seed))
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
         self._experts = learn_all(self._blank, task)
+        self.mu_ = float("nan") if self._graph is None else getattr(self._first_graph(), "mu_", float("nan"))
         self._folds, self._told = folds, folds >= 0
         with one_thread():  # many small steps, between which threads would only wait for each other
             self._blend = self._weigh()
@@ -175,7 +174,7 @@ class BlendedClassifier(GraphClassifier):
         sure = self._confidence()
         decided = refine(self._F, self._labels, low, high, graph._solve)
         n, c = self._F.shape
-        self._refined = copy(graph)._take(Labels(n, np.arange(c), np.arange(n), decided))
+        self._refined = graph._as_chosen()._take(Labels(n, np.arange(c), np.arange(n), decided))
         self._shift = offsets(self._refined.scores_, low, high)
         E = evidence(self._refined.scores_ + self._shift)
         self._scale = scale_to_confidence(E[self._unlabelled()], sure)

@@ -1,6 +1,7 @@
 """Estimators on a k-NN graph: shells without arithmetic around graph, operators and labels."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +43,7 @@ from greenlabel.green import (
     scores_without_own_label,
 )
 from greenlabel.labels import Labels
-from greenlabel.neighbors import graph_search, working
+from greenlabel.neighbors import QUICK_OPERATIONS, graph_search, working
 from greenlabel.repeated import LoneNode, for_rows
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
@@ -70,6 +71,8 @@ class _KnnClassifier(GraphClassifier):
     class_offsets: str | None
     _F: Floats  # (n, c)
     _nodes: AllDistinct  # of the graph: which rows are equal
+    _is_quick = False  # where a graph is one of many: approximate neighbours from fewer rows on, and the usual mu
+    _tolerance = TOLERANCE  # of the scores
 
     def _check_parameters(self) -> None:
         self._wants_offsets = check_offsets(self.class_offsets)
@@ -89,7 +92,8 @@ class _KnnClassifier(GraphClassifier):
             return
         self._k = self._neighbors_among(X.shape[0] - 1)
         X = self._distinct_rows(working(X))
-        self._search = graph_search(X, check_seed(self.random_state))
+        most = QUICK_OPERATIONS if self._is_quick else None
+        self._search = graph_search(X, check_seed(self.random_state), most)
         self._weights, self._width = self.weights, gaussian_width(X) if self.weights == "gaussian" else 1.0
         self._stand_on(knn_graph(self._search, self._k, self._weights, self._width))
 
@@ -149,7 +153,7 @@ class _LinearClassifier(_KnnClassifier):
     _operator: GreenOperator
 
     def _spread(self) -> None:
-        self._F = self._operator.solve(self._labels.Y)
+        self._F = self._operator.solve(self._labels.Y, self._tolerance)
 
     def _held_out(self, places: Ints, tolerance: float) -> Floats:
         rows, codes = self._labels.rows[places], self._labels.codes[places]
@@ -282,10 +286,18 @@ class GreenClassifier(_LinearClassifier):
 
     def _can_choose(self) -> bool:
         """Whether several operators, and the influence of single labels, are cheap beside the graph."""
+        if self._is_quick:
+            return False
         return CHOICE_WORK // self._n >= LEAST_JUDGES if self._solver_name() == "cg" else self._n <= 2 * DIRECT_ROWS
 
     def _use_mu(self, mu: float) -> None:
         self.mu_, self._operator = mu, for_rows(self._operators[self._k][mu], self._nodes)
+
+    def _as_chosen(self) -> Self:
+        """A copy that stays with its mu and its number of neighbours, whatever labels it is given."""
+        fixed = copy(self)
+        fixed._ks, fixed._operators = [self._k], {self._k: {self.mu_: self._operators[self._k][self.mu_]}}
+        return fixed
 
     def _spread(self) -> None:
         asked = judges(self._labels, CHOICE_WORK // self._n)

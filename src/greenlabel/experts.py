@@ -16,7 +16,7 @@ An expert is not changed by learning: ``learn`` returns another one.
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -33,9 +33,10 @@ from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
 from greenlabel.blend import log_evidence
 from greenlabel.estimators import GreenClassifier
+from greenlabel.green import DIRECT_ROWS
 from greenlabel.labels import Labels, evidence
 from greenlabel.neighbors import all_distances, row_blocks
-from greenlabel.threads import in_parallel
+from greenlabel.threads import in_parallel, one_thread
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -44,6 +45,7 @@ ANCHORED_ROWS = 200_000  # beyond so many rows the graph is an anchored one
 WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted graph, which is built FOLDS + 1 times
 TREES = 100
 ROUGHLY = 1e-3  # tolerance of held-out scores
+FINELY = 1e-8  # tolerance of the scores of a weighted graph, whose neighbours are approximate too
 KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
 
@@ -63,6 +65,10 @@ class Task:
 
     def nothing(self) -> Floats:
         return np.zeros((*self.folds.shape, len(self.labels.classes)))
+
+    def in_all_divisions(self, first: Floats) -> Floats:
+        """Evidence (l, c) of the first division for all: one says as much as two where other experts differ in both."""
+        return np.broadcast_to(first, self.nothing().shape)
 
 
 class Expert:
@@ -105,46 +111,63 @@ class GraphExpert(Expert):
     trust = 4.0  # one label per class, 32 data sets: 64.8 % right so, 63.2 % with equal trust
 
     def __init__(self, name: str, model: GraphClassifier, X: Any):
-        self.name, self.model = name, model._built(X)
+        self.name = name
+        with same_on_all_threads(X.shape[0]):
+            self.model = model._built(X)
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
         expert = copy(self)
-        expert.model = copy(self.model)._take(task.labels)
-        # One division says as much as two where other experts differ in both: it stands for all.
-        first = evidence(expert.model._without(task.folds[0], ROUGHLY))
-        expert.held_out = np.broadcast_to(first, task.nothing().shape)
-        expert.own_evidence = graph_evidence(expert.model.scores_, expert.model.reached_)
+        with same_on_all_threads(task.labels.n):
+            expert.model = copy(self.model)._take(task.labels)
+        fold, model = task.folds[0], expert.model
+        parts = in_parallel(
+            lambda number: model._without(np.where(fold == number, number, -1), ROUGHLY), np.unique(fold[fold >= 0])
+        )
+        expert.held_out = task.in_all_divisions(evidence(sum(parts, task.nothing()[0])))
+        expert.own_evidence = graph_evidence(model.scores_, model.reached_)
         return expert
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model._extend(X))
 
 
+def same_on_all_threads(n: int) -> AbstractContextManager[None]:
+    """Few rows have a dense factor, which two threads would round otherwise than one."""
+    return one_thread() if n <= DIRECT_ROWS else nullcontext()
+
+
 class WeightedGraph(Expert):
-    """``make`` gives a model without a graph, ``trees`` names the expert whose importances weight the features."""
+    """``make(tolerance)`` is a model without a graph, ``trees`` names the expert whose importances weight the features.
+
+    The graph of a fold is asked for the rows of that fold alone and forgotten; all of them are built side by side.
+    """
 
     _factor: Floats
 
-    def __init__(self, name: str, make: Callable[[], GraphClassifier], trees: str):
+    def __init__(self, name: str, make: Callable[[float], GraphClassifier], trees: str):
         self.name, self._make, self._trees = name, make, trees
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert, trees = copy(self), learned[self._trees]
+        expert, trees, labels = copy(self), learned[self._trees], task.labels
         assert isinstance(trees, TreesExpert)
-        first = np.zeros(task.nothing().shape[1:])
-        for (division, out), importance in zip(task.splits(), trees.importances, strict=True):
-            if division == 0:
-                model = self._graph(task, importance_factor(importance), task.labels.without(out))
-                rows = task.labels.rows[out]
-                first[out] = graph_evidence(model.scores_[rows], model.reached_[rows])
-        expert.held_out = np.broadcast_to(first, task.nothing().shape)
         expert._factor = importance_factor(trees.model.feature_importances_)
-        expert.model = self._graph(task, expert._factor, task.labels)
+        first = task.nothing()[0]
+
+        def hold_out(out: NDArray[np.bool_], importance: Floats) -> None:
+            model = self._graph(task.X, importance_factor(importance), labels.without(out), ROUGHLY)
+            first[out] = graph_evidence(model.scores_[labels.rows[out]], model.reached_[labels.rows[out]])
+
+        splits = zip(task.splits(), trees.importances, strict=True)
+        folds = [partial(hold_out, out, importance) for (division, out), importance in splits if division == 0]
+        whole = partial(self._graph, task.X, expert._factor, labels, FINELY)
+        jobs: list[Callable[[], Any]] = [whole, *folds]
+        expert.model, *_ = in_parallel(lambda job: job(), jobs)
+        expert.held_out = task.in_all_divisions(first)
         expert.own_evidence = graph_evidence(expert.model.scores_, expert.model.reached_)
         return expert
 
-    def _graph(self, task: Task, factor: Floats, labels: Labels) -> GraphClassifier:
-        return self._make()._built(weighted(task.X, factor))._take(labels)
+    def _graph(self, X: Any, factor: Floats, labels: Labels, tolerance: float) -> GraphClassifier:
+        return self._make(tolerance)._built(weighted(X, factor))._take(labels)
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model._extend(weighted(X, self._factor)))
@@ -284,6 +307,15 @@ def plain_graph(n: int, seed: int) -> GraphClassifier:
     return GreenClassifier(min(10, n - 1), random_state=seed)
 
 
+def quick_graph(n: int, seed: int, tolerance: float) -> GraphClassifier:
+    """The same as one of many: its neighbours are approximate where rows are many, its mu is the usual one."""
+    if n > ANCHORED_ROWS:
+        return AnchoredGreenClassifier(random_state=seed)
+    model = GreenClassifier(min(10, n - 1), solver="cg", random_state=seed)
+    model._is_quick, model._tolerance = True, tolerance
+    return model
+
+
 def usual_experts(X: Any, seed: int) -> list[Expert]:
     """The experts of experts="auto" for scaled features."""
     from sklearn.ensemble import ExtraTreesClassifier  # slow to import
@@ -293,7 +325,7 @@ def usual_experts(X: Any, seed: int) -> list[Expert]:
     trees = TreesExpert("trees", ExtraTreesClassifier(TREES, random_state=seed))
     found: list[Expert] = [GraphExpert("graph", plain_graph(n, seed), X), trees]
     if n * d <= WEIGHTED_VALUES:
-        found.append(WeightedGraph("weighted graph", partial(plain_graph, n, seed), trees.name))
+        found.append(WeightedGraph("weighted graph", partial(quick_graph, n, seed), trees.name))
     return [
         *found,
         RowExpert("logistic", LogisticRegression(max_iter=300)),

@@ -39,6 +39,7 @@ Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
 FLOAT64_PAIRS = 2**24  # up to so many (row, point) pairs, double precision costs nothing to speak of
 EXACT_OPERATIONS = 1e11  # up to so many multiplications a k-NN graph is searched exactly (about two seconds)
+QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where few do not do
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
@@ -391,10 +392,10 @@ def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> S
     return FlatSearch(P)
 
 
-def graph_search(P: Any, rng: np.random.Generator) -> Search:
-    """A search of rows among themselves: exact while that is affordable, approximate beyond."""
+def graph_search(P: Any, rng: np.random.Generator, most: float | None = None) -> Search:
+    """A search of rows among themselves: exact up to so many multiplications (EXACT_OPERATIONS), approximate beyond."""
     n, d = P.shape
-    if sp.issparse(P) or n * n * d <= EXACT_OPERATIONS:
+    if sp.issparse(P) or n * n * d <= (EXACT_OPERATIONS if most is None else min(most, EXACT_OPERATIONS)):
         return exact_search(P, n)
     sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
     return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))
