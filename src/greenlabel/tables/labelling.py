@@ -174,11 +174,7 @@ def label_table(
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=stages.seconds,
-        warnings=[
-            *round_doubts(target, labels.untold),
-            *doubts(classes, int((given >= 0).sum())),
-            *(str(caution.message) for caution in cautions),
-        ],
+        warnings=all_doubts(target, labels.untold, classes, given, cautions),
         label_sources=named_counts(labels.counts),
         experts=getattr(model, "expert_scores_", {}),
         estimate=estimate_of(model),
@@ -212,6 +208,12 @@ def predict_table(
     columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, answers, probabilities)
     facts = prediction_facts(saved, old, answers, is_reached, unseen)
     return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.untold)}
+
+
+def all_doubts(target: str, untold: int, classes: list[Any], given: Any, cautions: list[Any]) -> list[str]:
+    """What may not be meant: corrections that cannot be seen, labels that look odd, and what the model warned of."""
+    labels = doubts(classes, int((given >= 0).sum()))
+    return [*round_doubts(target, untold), *labels, *(str(caution.message) for caution in cautions)]
 
 
 def shares_of_codes(shares: Any, classes: list[Any]) -> Any:

@@ -37,7 +37,7 @@ from greenlabel.tables.filling import (
     round_of_new_rows,
     target_of_new_rows,
 )
-from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, graph_facts
+from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, all_doubts, graph_facts
 from greenlabel.tables.outcome import HeldOut, Tally
 from greenlabel.tables.parts import Write
 from greenlabel.tables.rounds import (
@@ -49,7 +49,7 @@ from greenlabel.tables.rounds import (
     told_by,
 )
 from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.targets import Found, doubts, find_labels, join_labels
+from greenlabel.tables.targets import Found, find_labels, join_labels
 
 with requires("tables"):
     import polars as pl
@@ -223,11 +223,7 @@ def label_stream(
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=run.stages.seconds,
-        warnings=[
-            *round_doubts(target, untold),
-            *doubts(classes, int((given >= 0).sum())),
-            *(str(caution.message) for caution in cautions),
-        ],
+        warnings=all_doubts(target, untold, classes, given, cautions),
         label_sources=named_counts(sources),
         model=model,
         features=steps,
