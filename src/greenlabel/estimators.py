@@ -27,7 +27,6 @@ from greenlabel.green import (
     SOLVERS,
     TOLERANCE,
     GreenOperator,
-    column_means,
     score_of_new_rows,
     scores_without_own_label,
 )
@@ -268,7 +267,7 @@ class GreenClassifier(_LinearClassifier):
         return scores_without_own_label(self._operator, F, rows, codes, ROUGH) * self._joined()[places, None]
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        return score_of_new_rows(mean, degree, self._n * self.mu_, column_means(self._labels.Y))
+        return score_of_new_rows(mean, degree, self._n * self.mu_, self._labels.counts / self._labels.n)
 
 
 class ConsistencyClassifier(_LinearClassifier):

@@ -206,7 +206,7 @@ def write_blend(model: Any, out: Arrays) -> Values:
 
 
 def read_blend(part: Part) -> Any:
-    model = read_base(part, BlendedClassifier, None)
+    model = read_base(part, BlendedClassifier)
     c, d = len(model.classes_), model.n_features_in_
     model._scaling = read_scaling(part.part("scaling"), d) if part.has("scaling") else None
     d = d if model._scaling is None else len(model._scaling.kept)

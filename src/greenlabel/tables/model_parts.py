@@ -157,8 +157,9 @@ def write_labels(labels: Labels, out: Arrays) -> Values:
     return {"n": int(labels.n), "rows": out.add(labels.rows), "codes": out.add(labels.codes)}
 
 
-def read_labels(part: Part, classes: Any, n: int | None) -> Labels:
-    n = part.whole("n", n or 1, n or MOST_ROWS)
+def read_labels(part: Part, classes: Any) -> Labels:
+    """Nothing of n numbers may be made of them: n is what the file says."""
+    n = part.whole("n", 1, MOST_ROWS)
     rows = part.array("rows", "i", (None,), 0, n - 1).astype(np.intp)
     codes = part.array("codes", "i", (len(rows),), 0, len(classes) - 1).astype(np.intp)
     if not len(rows) or not (rows[1:] > rows[:-1]).all():
@@ -255,15 +256,17 @@ def write_base(model: GraphClassifier, out: Arrays) -> Values:
         values["names"] = list(map(str, model.feature_names_in_))
     if "temperature" in model._kept:
         values["temperature"] = float(model._kept["temperature"])
+    if "offsets" in model._kept:
+        values["offsets"] = out.add(model._kept["offsets"])
     return values
 
 
-def read_base(part: Part, cls: type, n: int | None) -> Any:
+def read_base(part: Part, cls: type) -> Any:
     model = read_parameters(part, cls)
     model.classes_ = read_classes(part.part("classes"))
     model.n_features_in_ = part.whole("features", 1, MOST_FEATURES)
     model._unit, model._is_graph = part.real("unit", *UNITS), getattr(model, "graph", "knn") == "precomputed"
-    model._labels = read_labels(part.part("labels"), model.classes_, n)
+    model._labels = read_labels(part.part("labels"), model.classes_)
     model.n_components_ = part.whole("components", 1, model._labels.n)
     model._kept = {}
     if part.has("names"):
@@ -273,6 +276,8 @@ def read_base(part: Part, cls: type, n: int | None) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     if part.has("temperature"):
         model._kept["temperature"] = part.real("temperature", 0, 1 / TINY)
+    c = len(model.classes_)
+    model._kept["offsets"] = part.array("offsets", "f", (c,)).astype(np.float64) if part.has("offsets") else np.zeros(c)
     return model
 
 
@@ -292,7 +297,7 @@ def write_knn(model: Any, out: Arrays) -> Values:
 
 def read_knn(part: Part, cls: type) -> Any:
     F = part.array("scores", "f", (None, None)).astype(np.float64)
-    model = read_base(part, cls, len(F))
+    model = read_base(part, cls)
     n, model._F = len(F), F
     if F.shape[1] != len(model.classes_):
         part.refuse("scores", "are not as many as the classes")
@@ -303,7 +308,7 @@ def read_knn(part: Part, cls: type) -> Any:
         model._search = read_search(part.part("search"), model.n_features_in_)
         if model._search.P.shape[0] != n:
             part.refuse("search", "has not as many points as there are scores")
-        model._k = part.whole("neighbors", 1, min(n, MOST_NEIGHBORS))
+        model._k = part.whole("neighbors", min(1, n - 1), min(n, MOST_NEIGHBORS))
         model._weights, model._width = part.text("weights", WEIGHTS), part.real("width", TINY, HUGE)
     elif model.n_features_in_ != n:
         part.refuse("features", "are not as many as the rows of the graph")
@@ -331,7 +336,7 @@ def write_anchored(model: Any, out: Arrays) -> Values:
 
 
 def read_anchored(part: Part, cls: type) -> Any:
-    model = read_base(part, cls, None)
+    model = read_base(part, cls)
     c, d, n_labels = len(model.classes_), model.n_features_in_, len(model._labels.rows)
     model._search = read_search(part.part("search"), d)
     P = model._search.P
