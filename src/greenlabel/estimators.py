@@ -38,7 +38,6 @@ from greenlabel.green import (
     SOLVERS,
     TOLERANCE,
     GreenOperator,
-    column_sums,
     score_of_new_rows,
     scores_without_own_label,
 )
@@ -322,8 +321,7 @@ class GreenClassifier(_LinearClassifier):
         return scores_without_own_label(self._operator, F, rows, codes, ROUGH) * self._joined()[places, None]
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
-        ybar = column_sums(self._labels.Y) / self._n
-        return score_of_new_rows(mean, degree, self._n * self.mu_, ybar)
+        return score_of_new_rows(mean, degree, self._n * self.mu_, self._labels.counts / self._n)
 
 
 class ConsistencyClassifier(_LinearClassifier):

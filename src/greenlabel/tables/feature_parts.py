@@ -47,8 +47,11 @@ def read_column(part: Part) -> Column:
     for field in fields(Column):
         if field.name in part.values:
             values[field.name] = READERS[str(getattr(field.type, "__name__", field.type))](part, field.name)
-    part.text("kind", [*ENCODERS_OF, "vector", "dropped"])
-    part.text("name")
+    for name, choices in CHOICES.items():
+        if name in values:
+            part.text(name, choices)
+    for name in ("name", "kind"):
+        part.text(name)
     column = Column(**values)
     if not is_writing(column.writing):  # which becomes part of a pattern
         part.refuse("unit", "or marks are none of numbers")
@@ -126,6 +129,7 @@ READ: dict[str, Any] = {
     "text": read_text,
 }
 ENCODERS_OF = {"number": ["number"], "category": ["category"], "date": ["date"], "text": ["text", "nothing"]}
+CHOICES = {"kind": [*ENCODERS_OF, "vector", "dropped"]}  # fields of a column that are words out of a list
 
 
 def read_encoder(part: Part, column: Column) -> Encoder:

@@ -158,8 +158,9 @@ def write_labels(labels: Labels, out: Arrays) -> Values:
     return {"n": int(labels.n), "rows": out.add(labels.rows), "codes": out.add(labels.codes)}
 
 
-def read_labels(part: Part, classes: Any, least: int) -> Labels:
-    n = part.whole("n", least, MOST_ROWS)
+def read_labels(part: Part, classes: Any) -> Labels:
+    """Nothing of n numbers may be made of them: n is what the file says."""
+    n = part.whole("n", 1, MOST_ROWS)
     rows = part.array("rows", "i", (None,), 0, n - 1).astype(np.intp)
     codes = part.array("codes", "i", (len(rows),), 0, len(classes) - 1).astype(np.intp)
     if not len(rows) or not (rows[1:] > rows[:-1]).all():
@@ -261,13 +262,12 @@ def write_base(model: GraphClassifier, out: Arrays) -> Values:
     return values
 
 
-def read_base(part: Part, cls: type, least: int = 1) -> Any:
-    """A classifier that was fitted on so many rows at the least, without its graph."""
+def read_base(part: Part, cls: type) -> Any:
     model = read_parameters(part, cls)
     model.classes_ = read_classes(part.part("classes"))
     model.n_features_in_ = part.whole("features", 1, MOST_FEATURES)
     model._unit, model._is_graph = part.real("unit", *UNITS), getattr(model, "graph", "knn") == "precomputed"
-    model._labels = read_labels(part.part("labels"), model.classes_, least)
+    model._labels = read_labels(part.part("labels"), model.classes_)
     model.n_components_ = part.whole("components", 1, model._labels.n)
     c = len(model.classes_)
     model._kept = {"offsets": part.array("offsets", "f", (c,)) if part.has("offsets") else np.zeros(c)}
@@ -278,6 +278,8 @@ def read_base(part: Part, cls: type, least: int = 1) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     if part.has("temperature"):
         model._kept["temperature"] = part.real("temperature", 0, 1 / TINY)
+    c = len(model.classes_)
+    model._kept["offsets"] = part.array("offsets", "f", (c,)).astype(np.float64) if part.has("offsets") else np.zeros(c)
     return model
 
 
@@ -297,8 +299,8 @@ def write_knn(model: Any, out: Arrays) -> Values:
 
 def read_knn(part: Part, cls: type) -> Any:
     F = part.array("scores", "f", (None, None)).astype(np.float64)
-    model = read_base(part, cls, len(F))  # equal rows are one node, so there may be more rows than scores
-    n, model._F, model._nodes = len(F), F, AllDistinct()
+    model = read_base(part, cls)
+    n, model._F, model._nodes = len(F), F, AllDistinct()  # equal rows are one node: there may be more rows than scores
     if F.shape[1] != len(model.classes_):
         part.refuse("scores", "are not as many as the classes")
     model._n, model._k, model._search = n, 0, None
