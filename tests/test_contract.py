@@ -38,17 +38,27 @@ from greenlabel.errors import LabelError, ParameterError
 SIGNATURES = {
     GreenClassifier: (
         {"n_neighbors": 10},
-        {"weights": "adaptive", "mu": "auto", "solver": "auto", "graph": "knn", "random_state": None},
+        {
+            "weights": "adaptive",
+            "mu": "auto",
+            "solver": "auto",
+            "graph": "knn",
+            "random_state": None,
+            "class_offsets": "auto",
+        },
     ),
     AnchoredGreenClassifier: (
         {"n_anchors": "auto", "n_neighbors": 5},
-        {"mu": "auto", "anchors": "bkhk", "random_state": None, "memory_limit": "auto"},
+        {"mu": "auto", "anchors": "bkhk", "random_state": None, "memory_limit": "auto", "class_offsets": "auto"},
     ),
     ConsistencyClassifier: (
         {"n_neighbors": 10},
-        {"weights": "adaptive", "gamma": 1.0, "graph": "knn", "random_state": None},
+        {"weights": "adaptive", "gamma": 1.0, "graph": "knn", "random_state": None, "class_offsets": None},
     ),
-    HarmonicClassifier: ({"n_neighbors": 10}, {"weights": "adaptive", "graph": "knn", "random_state": None}),
+    HarmonicClassifier: (
+        {"n_neighbors": 10},
+        {"weights": "adaptive", "graph": "knn", "random_state": None, "class_offsets": None},
+    ),
     BlendedClassifier: ({"experts": "auto"}, {"class_shares": None, "refine": "auto", "random_state": None}),
 }
 GRAPH_VARIANTS = {

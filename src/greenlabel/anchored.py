@@ -166,14 +166,16 @@ class AnchoredGreenClassifier(GraphClassifier):
         return self._of_new_rows(X, Probabilities(self._new_rows_only(), self._calibrated()), self._no_scores())
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of new rows on the scale of ``scores_``; for two classes one column, the second less the first.
+        """Scores of new rows and ``class_offsets_``, on the scale of ``scores_``; the largest is the class of the row.
 
-        The class of a row is that of its largest score after ``class_offsets_`` are added. Of a row that no label
-        reaches the score says nothing: ``predict`` goes by the shares of the labels there.
+        For two classes it is one column, positive for the second. Of a row that no label reaches it says nothing:
+        ``predict`` goes by the shares of the labels there.
         """
         self._check_fitted()
         like = self._no_scores()
-        return self._of_new_rows(X, Decisions(self._new_rows_only()), like[:, 0] if like.shape[1] == 2 else like)
+        return self._of_new_rows(
+            X, Decisions(self._new_rows_only(), self._verdict()), like[:, 0] if like.shape[1] == 2 else like
+        )
 
     # From rows to the system, without labels
 

@@ -93,12 +93,13 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Scores as scikit-learn wants them: of two classes one column, positive for the second."""
+    """Scores and offsets as scikit-learn wants them: of two classes one column, positive for the second."""
 
     scores: Scores
+    verdict: Verdict
 
     def __call__(self, rows: Sequence[int], near: Near) -> Floats:
-        F = self.scores(rows, near)
+        F = self.verdict.adjusted(self.scores(rows, near))
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
 

@@ -173,12 +173,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self._calibrated().probabilities(F, is_reached), is_reached
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores of new rows on the scale of ``scores_``; for two classes one column, the second less the first.
+        """Scores of new rows and ``class_offsets_``, on the scale of ``scores_``; the largest is the class of the row.
 
-        The class of a row is that of its largest score after ``class_offsets_`` are added. Of a row that no label
-        reaches the score says nothing: ``predict`` goes by the shares of the labels there.
+        For two classes it is one column, positive for the second. Of a row that no label reaches it says nothing:
+        ``predict`` goes by the shares of the labels there.
         """
         F, _ = self._new_rows(X)
+        F = self._verdict().adjusted(F)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -177,19 +177,19 @@ class Verdict:
     temperature: float = 1.0
 
     def decide(self, F: Floats, is_reached: NDArray[np.bool_]) -> NDArray[Any]:
-        best = self._adjusted(F).argmax(axis=1)
+        best = self.adjusted(F).argmax(axis=1)
         best[~is_reached] = self.shares.argmax()
         return self.classes[best]
 
     def probabilities(self, F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
         """The largest of each row is that of the class that ``decide`` gives."""
-        F = self._adjusted(F)
+        F = self.adjusted(F)
         p = probabilities(F, self.temperature)
         lead_to(F.argmax(axis=1), p)
         p[~is_reached] = self.shares
         return p
 
-    def _adjusted(self, F: Floats) -> Floats:
+    def adjusted(self, F: Floats) -> Floats:
         return F + self.offsets if self.offsets.any() else F
 
 
