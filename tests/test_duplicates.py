@@ -21,6 +21,7 @@ from greenlabel.duplicates import distinct_rows
 from greenlabel.graph import Graph, make_graph
 from greenlabel.green import SOLVERS
 from greenlabel.labels import read_labels
+from greenlabel.paper.protocol import METHODS, PaperAnchored
 from greenlabel.repeated import NodeOperator
 
 TIMES = 20
@@ -319,3 +320,26 @@ def test_a_given_graph_keeps_all_its_nodes(similarity):
     """Equal rows of a similarity matrix are different items."""
     S, y = np.ones((30, 30)) - np.eye(30), similarity[1]
     assert GreenClassifier(graph="precomputed").fit(S, y)._graph.n == 30
+
+
+@pytest.mark.parametrize("method", ["LLGC", "HF", "GF", "GF(G)"])
+def test_in_the_papers_graphs_every_row_is_a_node(blobs, method):
+    X, few = np.repeat(blobs[0][::3], 3, axis=0), np.where(np.arange(60) % 7 == 0, np.arange(60) // 20, -1)
+    S = reference.knn_similarity(X, 20, "gaussian")
+    Y = read_labels(few, len(X), "test").Y.toarray()
+    F = {
+        "LLGC": lambda: reference.consistency(S, 1.0, Y),
+        "HF": lambda: reference.harmonic(S, Y, few >= 0),
+        "GF": lambda: reference.green(S, 1e-5) @ Y,
+        "GF(G)": lambda: reference.green(S, 1e-5) @ Y,
+    }[method]()
+    model = METHODS[method].make("Balance", 0).fit(X, few)
+    assert_allclose(model.scores_, F, atol=1e-9 * np.abs(F).max())
+
+
+def test_the_papers_anchors_may_coincide():
+    X, few = np.repeat(np.arange(50.0)[:, None], 20, axis=0), np.repeat([0, 1] + [-1] * 18, 50)
+    ours, papers = (Anchored(100, 5, random_state=0) for Anchored in (AnchoredGreenClassifier, PaperAnchored))
+    with pytest.warns(UserWarning, match="distinct rows"):
+        assert ours.fit(X, few).anchors_.shape == (50, 1)
+    assert papers.fit(X, few).anchors_.shape == (100, 1)
