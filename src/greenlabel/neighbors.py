@@ -347,7 +347,9 @@ class ClusterSearch(Search):
         return self._index.quantizer.reconstruct_n(0, self._index.nlist)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        wanted = min(3 * k + (own is not None), len(self.P))
+        # Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone.
+        wanted = (k + SPARE if self.projection.axes.shape[1] == X.shape[1] else 3 * k) + (own is not None)
+        wanted = min(wanted, len(self.P))
         _, candidates = self._index.search(coordinates(X, self.projection), wanted)
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
         return redo(found, ~np.isfinite(found[0][:, -1]), self._flat.nearest, X, own)
