@@ -13,8 +13,8 @@ evidence (Laplace's approximation: the integral of exp(-J) over the parameters),
 
     log odds = J(t0, 0) - J(t, b) - (log det J''(t, b) - log J''_tt(t0, 0)) / 2
 
-and the offsets are exactly 0 unless the labels make them ten times as likely as none (strong evidence on Jeffreys'
-scale), and no fewer labels are recognised with them than without.
+and the offsets are exactly 0 unless the labels make them twenty times as likely as none (strong evidence on the
+scale of Kass and Raftery), and no fewer labels are recognised with them than without.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-ODDS = 10.0  # from which on evidence is called strong
+ODDS = 20.0  # from which on evidence is called strong
 LEAST_SLOPE = 1e-3  # of scores whose largest is 1: labels that say nothing leave the decision to the offsets
 STEPS, SMALLEST_STEP, CLOSE = 100, 1e-8, 1e-12  # of Newton's method
 
