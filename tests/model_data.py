@@ -5,10 +5,14 @@ python tests/model_data.py      writes them anew; only for a format that has not
 
 import datetime
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
+
+import fuzz_model
 
 FOLDER = Path(__file__).parent / "data"
 ROWS = 48
@@ -38,6 +42,29 @@ def new_rows(table):
     """Rows that differ from those of the fit, with gaps and values never seen."""
     new = table.drop("kind").head(12).with_columns(pl.col("size") + 0.25, pl.col("note") + " boat")
     return new.with_columns(color=pl.Series(["pink", None, *new["color"].to_list()[2:]]))
+
+
+@cache
+def saved_blend():
+    """The bytes of a model file: a blend of every kind of column."""
+    from greenlabel import label_table
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.green"
+        label_table(mixed_table(), "kind")[1].save(path)
+        return path.read_bytes()
+
+
+def changed(path, change, **facts):
+    """The same file with other facts; ``change`` works on them and on the bytes of the arrays."""
+    known, data = fuzz_model.parts_of(path.read_bytes())
+    known |= facts
+    change(known, data)
+    path.write_bytes(fuzz_model.joined(known, data))
+
+
+def nothing(facts, data):
+    """As it is."""
 
 
 def write_fixtures():

@@ -5,11 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 import zipfile
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -20,19 +16,17 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
-import fuzz_model
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
 from greenlabel.array_models import Logistic, Trees
 from greenlabel.errors import ModelFileError
 from greenlabel.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
 from greenlabel.projection import principal_axes
 from greenlabel.tables import load_model, predict_table
-from greenlabel.tables.blend_parts import are_trees
 from greenlabel.tables.labelling import METHODS
 from greenlabel.tables.model_file import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
 from greenlabel.tables.model_parts import read_search, write_search
 from greenlabel.tables.saved import SavedModel
-from model_data import FOLDER, mixed_table, new_rows
+from model_data import FOLDER, changed, mixed_table, new_rows, nothing, saved_blend
 
 FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 
@@ -42,33 +36,12 @@ def table():
     return mixed_table()
 
 
-@cache
-def saved_blend():
-    """The bytes of a blend of every kind of column."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.green"
-        label_table(mixed_table(), "kind")[1].save(path)
-        return path.read_bytes()
-
-
 @pytest.fixture
 def saved(tmp_path):
     """The same as a file."""
     path = tmp_path / "model.green"
     path.write_bytes(saved_blend())
     return path
-
-
-def changed(path, change, **facts):
-    """The same file with other facts; ``change`` works on them and on the bytes of the arrays."""
-    known, data = fuzz_model.parts_of(path.read_bytes())
-    known |= facts
-    change(known, data)
-    path.write_bytes(fuzz_model.joined(known, data))
-
-
-def nothing(facts, data):
-    """As it is."""
 
 
 # What is saved answers as before
@@ -339,183 +312,6 @@ def test_what_is_no_model_is_refused(tmp_path):
     for name, reason in names.items():
         with pytest.raises(ModelFileError, match=reason):
             load_model(tmp_path / name)
-
-
-# Files with a flaw
-
-
-def array_of(facts, way, data, dtype):
-    """A view of an array into the data, to be changed."""
-    *names, last = way
-    part = facts
-    for name in names:
-        part = part[name]
-    return view_of(facts, part[last], data, dtype)
-
-
-def view_of(facts, number, data, dtype):
-    sizes = [np.dtype(name).itemsize * int(np.prod(shape)) for name, shape in facts["arrays"]]
-    start = sum(sizes[:number])
-    return np.frombuffer(memoryview(data)[start : start + sizes[number]], dtype)
-
-
-TREES = ("model", "experts", 1)
-GRAPH = ("model", "experts", 0, "model")
-
-
-def put(way, dtype, place, value):
-    def change(facts, data):
-        array_of(facts, way, data, dtype)[place] = value
-
-    return change
-
-
-def say(way, value):
-    def change(facts, data):
-        fuzz_model.holder(facts, way)[way[-1]] = value
-
-    return change
-
-
-FLAWS = {
-    "a child before its parent": put((*TREES, "left"), "<i4", 0, 0),
-    "a child that is none": put((*TREES, "right"), "<i4", 0, 10**4),
-    "a child of two nodes": lambda facts, data: share_a_child(facts, data),
-    "half a leaf": put((*TREES, "right"), "<i4", 0, -1),
-    "a feature that is none": put((*TREES, "feature"), "<i4", 0, 46),
-    "a threshold that is no number": put((*TREES, "threshold"), "<f8", 0, np.nan),
-    "a leaf beyond all shares": put((*TREES, "value"), "<f8", -1, 2.0),
-    "roots out of order": put((*TREES, "roots"), "<i4", 1, 0),
-    "a row that is none": put((*GRAPH, "labels", "rows"), "<i8", -1, 48),
-    "a class that is none": put((*GRAPH, "labels", "codes"), "<i8", 0, -1),
-    "a score that is no number": put((*GRAPH, "scores"), "<f8", 3, np.nan),
-    "a point at infinity": put((*GRAPH, "search", "points", "dense"), "<f4", 3, np.inf),
-    "a truth that is 2": put((*GRAPH, "reached"), "|u1", 3, 2),
-    "too many neighbours": say((*GRAPH, "neighbors"), 49),
-    "no neighbours": say((*GRAPH, "neighbors"), 0),
-    "a negative mu": say((*GRAPH, "mu"), -1.0),
-    "weights of no kind": say((*GRAPH, "weights"), "eval"),
-    "a search of no kind": say((*GRAPH, "search", "kind"), "os.system"),
-    "an expert of no kind": say((*TREES, "kind"), "sklearn.tree"),
-    "two experts of a name": say((*TREES, "name"), "graph"),
-    "a column that is none": put(("model", "scaling", "kept"), "<i8", 0, 999),
-    "a divisor of zero": put(("model", "scaling", "spread"), "<f8", 0, 0.0),
-    "a number that is too large": say(("model", "features"), 10**400),
-    "a parameter that is none": say(("model", "parameters", "n_jobs"), 4),
-    "a parameter of no kind": say(("model", "parameters", "refine"), "x"),
-    "a parameter of code": say(("model", "parameters", "experts"), {"model": {"kind": "os", "parameters": {}}}),
-    "an array that is none": say(("model", "shift"), 999),
-    "an array before the first": say(("model", "shift"), -1),
-    "an array of the wrong shape": say(("model", "shift"), 0),
-    "classes twice": say(("classes",), ["land", "land"]),
-    "classes of two kinds": say(("classes",), ["land", 1]),
-    "classes that are lists": say(("classes",), [["land"], ["water"]]),
-    "one class": say(("classes",), ["land"]),
-    "three classes": say(("classes",), ["land", "water", "air"]),
-    "classes beyond 64 bits": say(("classes",), [1, 2**70]),
-    "half a letter": say(("classes",), ["land", "\ud800"]),
-    "a target that is no text": say(("target",), 3),
-    "no target": say(("target",), None),
-    "signs that are no text": say(("unlabelled",), [3]),
-    "an n-gram twice": lambda facts, data: twice(facts, data),
-    "a category twice": say(("features", "encoders", 2, "values"), ["red", "red", "blue"]),
-    "a category that is no text": say(("features", "encoders", 2, "values"), ["red", 3, "blue"]),
-    "too many categories": say(("features", "encoders", 2, "values"), list(map(str, range(2000)))),
-    "more categories than features": say(("features", "encoders", 2, "values"), ["red", "green", "blue", "x"]),
-    "a format of no dates": say(("features", "encoders", 5, "format"), "%Y" * 99),
-    "a zone that is none": say(("features", "encoders", 5, "zone"), "*"),
-    "an hour of days": say(("features", "encoders", 4, "n_parts"), 4),
-    "an encoder of another kind": say(("features", "encoders", 2, "kind"), "text"),
-    "a column of no kind": say(("features", "columns", 0, "kind"), "code"),
-    "two columns of a name": say(("features", "columns", 0, "name"), "price"),
-    "a scale of no kind": say(("features", "scale"), "x"),
-    "a divisor of NaN": put(("features", "spread"), "<f8", 0, np.nan),
-    "bounds upside down": put(("features", "low"), "<f8", 0, np.inf),
-    "a type that is none": say(("arrays", 0, 0), "|O"),
-    "a shape of no end": say(("arrays", 0, 1), [2**40, 2**40]),
-    "a negative shape": say(("arrays", 0, 1), [-1]),
-    "no table of arrays": say(("arrays",), {}),
-}
-
-
-def share_a_child(facts, data):
-    left, right = (array_of(facts, (*TREES, side), data, "<i4") for side in ("left", "right"))
-    right[0] = left[0]
-
-
-def twice(facts, data):
-    letters = array_of(facts, ("features", "encoders", 3, "vocabulary"), data, "|u1")
-    stops = np.flatnonzero(np.append(letters, ord("\n")) == ord("\n"))
-    lengths = np.diff(stops) - 1  # of all but the first
-    one, other = np.flatnonzero(lengths == 3)[:2] + 1
-    letters[stops[other] - 3 : stops[other]] = letters[stops[one] - 3 : stops[one]]
-
-
-@pytest.mark.parametrize("flaw", FLAWS)
-def test_a_file_with_a_flaw_is_refused_in_one_sentence(saved, flaw):
-    changed(saved, FLAWS[flaw])
-    with pytest.raises(ModelFileError, match=r"is no greenlabel model \(.*\); give a file") as caught:
-        load_model(saved)
-    assert len(str(caught.value)) < 600
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"[" * 10**6, b'{"format": ' + b"9" * 10**6 + b"}", b'{"format": NaN}', b"\xff\xfe", b"2", b"", b'{"format": 2}'],
-    ids=["nested", "digits", "NaN", "no letters", "a number", "empty", "no more"],
-)
-def test_odd_json_is_refused(saved, text):
-    saved.write_bytes(fuzz_model.joined(text, b""))
-    with pytest.raises(ModelFileError, match="is no greenlabel model"):
-        load_model(saved)
-
-
-def with_members(path, *members):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that stand twice
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in members:
-                archive.writestr(name, text)
-
-
-@pytest.mark.parametrize("name", [FACTS, ARRAYS, "../../x", "/etc/x", "x\x00y"])
-def test_members_that_are_doubled_or_unknown_are_refused(saved, name):
-    facts, data = fuzz_model.parts_of(saved.read_bytes())
-    with_members(saved, (FACTS, json.dumps(facts)), (ARRAYS, bytes(data)), (name, "x"))
-    with pytest.raises(ModelFileError, match="no greenlabel model"):
-        load_model(saved)
-
-
-@pytest.mark.parametrize("name", [FACTS, ARRAYS])
-def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
-    facts, data = fuzz_model.parts_of(saved.read_bytes())
-    members = {FACTS: json.dumps(facts), ARRAYS: bytes(data)} | {name: " " * 10**8}
-    with_members(saved, *members.items())
-    assert saved.stat().st_size < 10**6
-    with pytest.raises(ModelFileError, match="declares 100,000,000 bytes"):
-        load_model(saved)
-
-
-def test_arrays_that_pack_too_well_are_not_packed(saved):
-    model = load_model(saved)
-    for expert in model.model._experts[4:]:
-        expert.model._P = np.zeros((1000, expert.model._P.shape[1]), np.float32)
-        expert.model._coefficients = np.zeros((1000, 2))
-    model.save(saved)
-    with zipfile.ZipFile(saved) as archive:
-        assert archive.getinfo(ARRAYS).compress_type == zipfile.ZIP_STORED
-    assert len(load_model(saved).model._experts) == 6
-
-
-def test_a_tree_without_an_end_in_sight_is_refused():
-    n = 2 * 5000 + 1
-    left = np.where(np.arange(n) % 2 == 0, np.arange(n) + 1, -1)  # every other node goes on, to the right
-    left[-1] = -1
-    right = np.where(left >= 0, np.arange(n) + 2, -1)
-    assert not are_trees(np.array([0]), left, right)
-    short = [np.append(side[:1000], -1) for side in (left, right)]
-    assert are_trees(np.array([0]), *short)
 
 
 def test_predicting_imports_neither_pandas_nor_skrub_of_its_own(saved, table, tmp_path):
