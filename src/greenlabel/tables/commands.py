@@ -1,7 +1,6 @@
 """`greenlabel label` and `greenlabel predict`: options, files and the terminal around the library."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -141,7 +140,6 @@ def label(
     A table that would not fit in memory is read in blocks and labelled by --method anchored.
     """
     check_table(table)
-    leave_home_alone()
     with loading():
         from greenlabel.tables.files import after, check_apart, check_output, check_reading
         from greenlabel.tables.opening import AtOnce, in_blocks
@@ -240,7 +238,6 @@ def predict(
     """
     check_model(model)
     check_table(table)
-    leave_home_alone()
     with loading():
         from greenlabel.tables.files import check_apart, check_reading
         from greenlabel.tables.opening import AtOnce, in_blocks
@@ -285,13 +282,6 @@ def predict_at_once(
         filled, facts = predict_table(saved, frame, vectors=embeddings, only_confident=only_confident)
     with bar.stages("writing"):
         return facts, whole.write(filled)
-
-
-def leave_home_alone() -> None:
-    """skrub makes a folder for downloads in the home folder, which may be read-only; nothing is downloaded here."""
-    from tempfile import gettempdir
-
-    os.environ.setdefault("SKB_DATA_DIRECTORY", gettempdir())
 
 
 def warn_left_out(out: str, columns: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ several currencies; values of which only some have a %.
 then both readings differ by the same factor throughout; a zero before a comma (0,123) tells that it is a decimal one.
 """
 
+import re
 from dataclasses import dataclass
 
 from greenlabel.extras import requires
@@ -179,6 +180,6 @@ def without_unit(bare: pl.Series, unit: str) -> pl.Series:
     """Values without their unit, which stands before or behind them. (5) is -5, as in accounts."""
     bare = bare.str.replace(r"^\((.*)\)$", "-${1}")
     if unit:
-        at = "".join(rf"\{mark}" if mark in "$." else mark for mark in unit)
+        at = re.escape(unit)
         bare = bare.str.replace(rf"^([+-]?) ?{at} ?([+-]?)", "${1}${2}").str.replace(rf" ?{at}$", "")
     return bare
