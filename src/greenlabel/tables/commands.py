@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,6 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 from threadpoolctl import threadpool_limits
+
+from greenlabel.errors import UnreachedWarning
 
 STAGES = {  # what a stage is called while it lasts
     "reading": "Reading the table",
@@ -167,7 +170,8 @@ def label(
         "only_confident": only_confident,
         "random_state": seed,
     }
-    with progress(quiet, report is not None) as bar, threads(jobs):
+    told = warnings.catch_warnings(action="ignore", category=UnreachedWarning)  # the summary tells it
+    with progress(quiet, report is not None) as bar, threads(jobs), told:
         if must_stream(str(table), scheduler, limit):
             check_options(shares=shares, vectors=vectors, method=None if method in ("auto", "anchored") else method)
             with in_blocks(str(table), out, beside, scheduler, jobs, force, bar) as blocks:
