@@ -30,7 +30,9 @@ def held_out(right, wrong, sure=0.9):
 
 
 def filled(n, sure, c=2, unreached=0):
-    return Filled(np.bincount(np.arange(n) % c, minlength=c), n * sure, unreached)
+    answers = np.full(c, n // c)
+    answers[0] += n % c
+    return Filled(answers, n * sure, unreached)
 
 
 # The rule -----------------------------------------------------------------------------------------------------------

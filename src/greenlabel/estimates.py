@@ -103,8 +103,8 @@ def _of_reached(
         return b, 0.0, 1.0
     by_class = is_drawn_by_class(counts)
     g = 0.0 if by_class else unseen_share(counts, is_wrong, counted)
-    readings, k = _readings(codes[counted], is_wrong[counted], counts, filled.answers if by_class else None)
-    readings = (1 - g) * np.array([*readings, b])
+    of_held_out, k = _readings(codes[counted], is_wrong[counted], counts, filled.answers if by_class else None)
+    readings = (1 - g) * np.array([*of_held_out, b])
     p = float(readings.mean())
     low, high = interval(p, k / (1 - g) / DEPENDENCE, n, float(np.ptp(readings)) / 2)
     nothing_is_wrong = g == 0 and not is_wrong[counted].any()
