@@ -6,9 +6,10 @@ Held-out labelled rows and the confidence on the rows filled in are readings of 
     b    mean confidence on the N rows filled in
     a_m  a again, each class weighted by how often it is the answer there          (labels drawn class by class only)
 
-The estimate p is their mean. Its variance is that of a share, of k / 1.25 held-out and of N filled rows, and the square
-of half the range of the readings: where they disagree, less is known. The interval is the beta distribution of that
-mean and variance (Jeffreys' interval where the readings agree and N is large), and holds whole rows.
+The estimate is their mean, to which half a right and half a wrong row are added: few rows never earn certainty. Its
+variance is that of a share, of k / 1.25 held-out and of N filled rows, and the square of half the range of the
+readings: where they disagree, less is known. The interval is the beta distribution of that mean and variance (Jeffreys'
+interval where the readings agree and N is large), and holds whole rows.
 
 Labels drawn at random miss classes. A class of one label is wrong when that is hidden, as are rows of a class without
 any: the share g of such labels estimates the share of such rows (Good-Turing), and readings are multiplied by 1 - g.
@@ -105,10 +106,10 @@ def _of_reached(
     g = 0.0 if by_class else unseen_share(counts, is_wrong, counted)
     of_held_out, k = _readings(codes[counted], is_wrong[counted], counts, filled.answers if by_class else None)
     readings = (1 - g) * np.array([*of_held_out, b])
-    p = float(readings.mean())
-    low, high = interval(p, k / (1 - g) / DEPENDENCE, n, float(np.ptp(readings)) / 2)
+    p, worth = float(readings.mean()), k / (1 - g) / DEPENDENCE
+    low, high = interval(p, worth, n, float(np.ptp(readings)) / 2)
     nothing_is_wrong = g == 0 and not is_wrong[counted].any()
-    return p, low, 1.0 if nothing_is_wrong else high
+    return drawn_in(p, worth), low, 1.0 if nothing_is_wrong else high
 
 
 def _readings(codes: Ints, is_wrong: Bools, counts: Ints, answers: Ints | None) -> tuple[list[float], float]:
@@ -127,15 +128,20 @@ def _readings(codes: Ints, is_wrong: Bools, counts: Ints, answers: Ints | None) 
     return [1 - float(error.mean()), 1 - float(np.average(error, weights=weight))], 2 / (1 / k + 1 / worth)
 
 
+def drawn_in(p: float, k: float) -> float:
+    """A share of k rows, and half a right and half a wrong one more."""
+    return (p * k + 0.5) / (k + 1)
+
+
 def interval(p: float, k: float, n: float, doubt: float) -> tuple[float, float]:
     """Where the share of right answers among n rows lies that k others suggest to be p, give or take the doubt."""
     from scipy.stats import beta  # slow to import
 
-    mean = (p * k + 0.5) / (k + 1)
+    mean = drawn_in(p, k)
     variance = mean * (1 - mean) * (1 / (k + 2) + 1 / n) + doubt**2
     total = max(mean * (1 - mean) / variance - 1, 1e-3)  # as wide as a beta distribution can be
     low, high = beta.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], mean * total, (1 - mean) * total)
-    return float(np.floor(min(low, p) * n) / n), float(np.ceil(max(high, p) * n) / n)
+    return float(np.floor(min(low, mean) * n) / n), float(np.ceil(max(high, mean) * n) / n)
 
 
 def is_drawn_by_class(counts: Ints) -> bool:

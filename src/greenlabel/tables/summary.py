@@ -62,9 +62,10 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         share, low, high = (percent(estimate[key]) for key in ("share", "low", "high"))
         interval = f"{whole_percent(estimate['level'])} interval {low} to {high}"
         labels = counted(estimate["labels_held_out"], "given label")
-        hidden = f"{count(estimate['labels_held_out_right'])} of {labels} came out right when hidden in turn"
-        confident = f", those at least {percent(outcome.only_confident)} sure" if outcome.only_confident else ""
-        yield "accuracy", f"about {share} of the labels filled in ({interval}); {hidden}{confident}"
+        confident = f" that were at least {percent(outcome.only_confident)} sure" if outcome.only_confident else ""
+        right = f"{count(estimate['labels_held_out_right'])} came out right"
+        told = f"by hiding {labels} in turn{confident}: {right}, and by the confidence on the rows filled in"
+        yield "accuracy", f"about {share} ({interval}), {told}"
     else:
         yield "accuracy", "cannot be estimated: that needs two labels of a class that lead to each other"
     if outcome.tally.empty:
