@@ -319,6 +319,7 @@ def test_the_page_names_unreached_rows_and_classes_of_one_label(rng):
     page = report_html(result, result.frame, "kind")
     assert "1 class has a single label, so others may have none" in page
     assert "rows that no label reaches got the most frequent label" in page
+    assert "to which no label leads, thought right as often as the most frequent label" in str(result)
 
 
 def test_a_table_in_blocks_states_what_the_same_table_in_memory_states(tmp_path, monkeypatch):

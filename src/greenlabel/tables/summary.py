@@ -71,7 +71,10 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if outcome.tally.empty:
         yield "empty", f"{counted(outcome.tally.empty, 'row')} left without a label"
     if outcome.tally.lost:
-        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads"
+        by_shares = (
+            ", thought right as often as the most frequent label is" if outcome.tally.estimated.unreached else ""
+        )
+        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads{by_shares}"
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
     if outcome.experts:
