@@ -1,11 +1,10 @@
-"""Weights, temperature, suggested shares and the estimate of the blend, against slow and obvious versions."""
+"""Weights, temperature and suggested shares of the blend, against slow and obvious versions."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import softmax
-from scipy.stats import beta
 
 import reference
 from greenlabel.blend import (
@@ -16,8 +15,6 @@ from greenlabel.blend import (
     blend_blindly,
     choose_weights,
     divide,
-    effective_rows,
-    estimate_accuracy,
     log_evidence,
     scale_to_confidence,
     suggested_shares,
@@ -158,33 +155,7 @@ def test_a_class_that_was_never_held_out_has_a_share_too(rng):
     assert np.isfinite(q).all()
 
 
-# Estimate ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_interval_is_that_of_jeffreys():
-    found = estimate_accuracy(0.9, 100)
-    assert float(found) == 0.9
-    assert found.low == pytest.approx(beta.ppf(0.05, 90.5, 10.5))
-    assert found.high == pytest.approx(beta.ppf(0.95, 90.5, 10.5))
-
-
-def test_the_interval_holds_a_share_of_right_answers_as_often_as_it_says(rng):
-    right = rng.binomial(50, 0.85, size=2000)
-    inside = [(found := estimate_accuracy(k / 50, 50)).low <= 0.85 <= found.high for k in right]
-    assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
-
-
-def test_without_a_held_out_row_anything_is_possible():
-    found = estimate_accuracy(0.7, 0)
-    assert (found.low, found.high) == (0.0, 1.0)
-
-
-def test_rows_held_out_unevenly_are_worth_fewer():
-    codes = np.repeat([0, 1], 50)
-    even = np.full(2, 0.5)
-    assert effective_rows(codes, even, even) == pytest.approx(100)
-    assert effective_rows(codes, np.array([0.9, 0.1]), even) == pytest.approx(100 / (2 * (0.81 + 0.01)))
-    assert effective_rows(codes[:0], even, even) == 0
+# Confidence -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wanted", [0.5, 0.8, 0.99])

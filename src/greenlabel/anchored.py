@@ -387,6 +387,11 @@ class AnchoredGreenClassifier(GraphClassifier):
         rows, _, _ = self._open(X, None, reset=False)
         return self._found(rows).collect(step, like)
 
+    def _n_unreached(self) -> int:
+        """Without a pass over the rows: the weights of a row add up to 1 and lie in one component, Z'1 = Z'Z 1."""
+        reached = self._all_rows().reached_anchors
+        return 0 if reached.all() else round(float(self._gram.gram()[~reached].sum()))
+
     def _reached(self) -> Bools:
         return np.asarray(self._near.collect(Reached(self._all_rows()), np.empty(0, bool)))
 

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from greenlabel.blocks import Blocks
+from greenlabel.checks import warn_unreached
 from greenlabel.errors import DataError, DataTypeError, LabelError
 from greenlabel.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
 from greenlabel.graph import reached_components
@@ -67,13 +68,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             X, n, y = self._open(X, y, reset=True)
             labels = read_labels(y, n, type(self).__name__)
             self._build(X)
-            return self._take(labels)
+            return self._take(labels)._warn_unreached()
 
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graph: nothing that depends on the features alone is computed again."""
         self._check_fitted()
         with self._or_as_before():
-            return self._take(read_labels(y, self._labels.n, type(self).__name__))
+            return self._take(read_labels(y, self._labels.n, type(self).__name__))._warn_unreached()
 
     def _open(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, int, Any]:
         """Features as _build takes them, the number of rows, and labels as they came."""
@@ -123,6 +124,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._kept: dict[str, Any] = {}
         self._spread()
         return self
+
+    def _warn_unreached(self) -> Self:
+        """Rows that no label reaches are answered by the shares of the labels: a warning where they are many."""
+        if self.n_components_ > 1:
+            warn_unreached(self._n_unreached(), self._labels.n)
+        return self
+
+    def _n_unreached(self) -> int:
+        return int((~self.reached_).sum())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_kept")

@@ -33,7 +33,6 @@ DOUBT = 2.0  # observations spread over all classes that stand beside the held-o
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
 USUAL_GAPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # divided by c: how far shares of data may lie from those of its labels
 LEAST_SHARE = 0.1  # of the share among the labels: no class is thought to be rarer than that
-SURE = 0.9  # of the interval of the estimated accuracy
 TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
 
 
@@ -169,43 +168,6 @@ def _confusion(p: Floats, codes: Ints, label_shares: Floats) -> tuple[Floats, Fl
     np.add.at(squares, codes, (p - C[codes]) ** 2)
     # Divisions hold the same rows out again: they are no new observations.
     return C, (squares + 0.25) / (counts + 1) / np.maximum(counts / DIVISIONS, 1)
-
-
-class Estimate(float):
-    """A number that knows between which two it lies: ``low`` and ``high``."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def between(cls, value: float, low: float, high: float) -> "Estimate":
-        self = cls(value)
-        self.low, self.high = low, high
-        return self
-
-    def __repr__(self) -> str:
-        return f"{float(self):.3f} ({self.low:.3f} to {self.high:.3f})"
-
-
-def estimate_accuracy(confidence: float, n_told: float) -> Estimate:
-    """Accuracy from the mean confidence on unlabelled rows, with an interval from the number of rows that back it up.
-
-    The temperature was chosen on that many held-out rows, so the confidence is as uncertain as a share of right answers
-    among them: the interval is Jeffreys'. Without any such row it is all of what is possible.
-    """
-    from scipy.stats import beta  # slow to import
-
-    if n_told == 0:
-        return Estimate.between(confidence, 0.0, 1.0)
-    tail = (1 - SURE) / 2
-    a, b = confidence * n_told + 0.5, (1 - confidence) * n_told + 0.5
-    return Estimate.between(confidence, float(beta.ppf(tail, a, b)), float(beta.ppf(1 - tail, a, b)))
-
-
-def effective_rows(codes: Ints, shares: Floats, label_shares: Floats) -> float:
-    """How many rows drawn from the data the held-out ones are worth, given that classes are held out unevenly."""
-    importance = (shares / label_shares)[codes]
-    return len(codes) * float(importance.mean() ** 2 / (importance**2).mean()) if len(codes) else 0.0
 
 
 def scale_to_confidence(E: Floats, confidence: float) -> float:

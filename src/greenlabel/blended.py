@@ -14,14 +14,13 @@ from greenlabel.blend import (
     blend,
     blend_blindly,
     divide,
-    effective_rows,
-    estimate_accuracy,
     probabilities_of,
     scale_to_confidence,
     suggested_shares,
 )
 from greenlabel.checks import check_seed
 from greenlabel.errors import ParameterError
+from greenlabel.estimates import Filled, estimate_accuracy
 from greenlabel.estimators import GreenClassifier
 from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, usual_experts
 from greenlabel.labels import Labels, evenly, evidence
@@ -29,6 +28,7 @@ from greenlabel.scaling import Scaling, find_scaling
 from greenlabel.shares import offsets, read_shares, refine, refinement_pays
 from greenlabel.threads import one_thread
 
+ESTIMATE_ROWS = 2_000  # held-out rows that the accuracy is estimated from; more tell no more
 GRAPH_MAY_TRAIL = 0.02  # refine="auto": held-out accuracy that the graph may lie behind the blend
 
 
@@ -67,7 +67,7 @@ class BlendedClassifier(GraphClassifier):
     experts_ : {name: fitted model}
     expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on held-out rows, and the same of the "blend"
     estimated_accuracy_ : float with ``low`` and ``high``
-        Share of unlabelled rows that are right, as the held-out rows suggest, and a 90 % interval.
+        Share of unlabelled rows that are right, as held-out rows and confidences suggest, and a 90 % interval.
     class_shares_ : (c,) the shares of the classes among the answers
     refined_ : whether the answers were refined over the graph
 
@@ -198,8 +198,13 @@ class BlendedClassifier(GraphClassifier):
         labels = self._labels
         self.refined_ = self._refined is not None
         self.class_shares_ = np.bincount(self._F.argmax(axis=1), minlength=len(self.classes_)) / labels.n
-        told = effective_rows(labels.codes[self._told.any(axis=0)], self._shares, labels.shares)
-        self.estimated_accuracy_ = estimate_accuracy(self._confidence(), told)
+        _, codes, p_held = self.held_out(ESTIMATE_ROWS)
+        free = self._unlabelled()
+        p, c = probabilities_of(self._F[free]), len(self.classes_)
+        filled = Filled.of(p.argmax(axis=1), p.max(axis=1), np.ones(len(p), bool), c)
+        estimate = estimate_accuracy(codes, p_held, labels.counts, filled)
+        assert estimate is not None  # there is always a row
+        self.estimated_accuracy_ = estimate
 
     def _confidence(self) -> float:
         """The mean probability of the answer on unlabelled rows."""
@@ -210,6 +215,9 @@ class BlendedClassifier(GraphClassifier):
         free = np.ones(self._labels.n, bool)
         free[self._labels.rows] = False
         return free if free.any() else ~free
+
+    def _warn_unreached(self) -> Self:
+        return self  # the other experts answer such rows
 
     def _label_components(self) -> Ints:
         if self._graph is None:

@@ -13,7 +13,9 @@ import numpy as np
 import psutil
 from sklearn.utils import check_random_state
 
-from greenlabel.errors import MemoryLimitError, ParameterError
+from greenlabel.errors import MemoryLimitError, ParameterError, UnreachedWarning
+
+UNREACHED_SHARE = 0.01  # of the rows: more than that are a warning
 
 
 def check_integer(name: str, value: Any, minimum: int, *, offer: str = "") -> int:
@@ -83,6 +85,15 @@ def cut_neighbors(k: int, most: int, of: str) -> int:
     if k > most:
         warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.")
     return min(k, most)
+
+
+def warn_unreached(unreached: int, n: int) -> None:
+    if unreached > UNREACHED_SHARE * n:
+        warn(
+            f"{unreached:,} of {n:,} rows are reached by no label and get the most frequent one; label a row of each "
+            "group of rows, raise n_neighbors, or use BlendedClassifier (method='auto'): its other models answer them.",
+            UnreachedWarning,
+        )
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

@@ -12,6 +12,8 @@
     ├── ClusterError       a Dask scheduler that does not answer
     └── MissingLibraryError  a library of an extra is not installed (an ImportError too)
 
+    UnreachedWarning (a UserWarning)  many rows are in parts of the graph that hold no label
+
 Every message says what came, what was needed and what to do.
 """
 
@@ -54,6 +56,10 @@ class ModelFileError(TableError):
 
 class ClusterError(GreenlabelError):
     """A Dask scheduler that does not answer."""
+
+
+class UnreachedWarning(UserWarning):
+    """Many rows are in parts of the graph that hold no label; a warning, not an error."""
 
 
 class MissingLibraryError(GreenlabelError, ImportError):

@@ -13,8 +13,9 @@ import numpy as np
 
 from greenlabel.array_models import Logistic, Trees
 from greenlabel.base import GraphClassifier
-from greenlabel.blend import Blend, Estimate
+from greenlabel.blend import Blend
 from greenlabel.blended import BlendedClassifier
+from greenlabel.estimates import Estimate
 from greenlabel.experts import (
     KERNEL_ROWS,
     GraphExpert,

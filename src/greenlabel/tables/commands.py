@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from greenlabel.errors import UnreachedWarning
 from greenlabel.process import loading
 from greenlabel.tables.paths import check_model, check_table
 
@@ -163,7 +165,8 @@ def label(
         "only_confident": only_confident,
         "random_state": seed,
     }
-    with progress(quiet, report is not None, context.obj) as bar, threads(jobs):
+    told = warnings.catch_warnings(action="ignore", category=UnreachedWarning)  # the summary tells it
+    with progress(quiet, report is not None, context.obj) as bar, threads(jobs), told:
         if must_stream(str(table), scheduler, limit):
             check_options(shares=shares, vectors=vectors, method=None if method in ("auto", "anchored") else method)
             with in_blocks(str(table), out, beside, scheduler, jobs, force, bar, encoding) as blocks:

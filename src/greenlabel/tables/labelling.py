@@ -16,7 +16,7 @@ import numpy as np
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import GraphClassifier
 from greenlabel.blended import BlendedClassifier
-from greenlabel.checks import check_choice, check_integer
+from greenlabel.checks import check_choice, check_integer, warn_unreached
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.extras import requires
@@ -160,6 +160,8 @@ def label_table(
         probabilities = model.label_distributions_
     with stages("check"):
         held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+    if method != "auto":
+        warn_unreached(int((~model.reached_).sum()), len(given))
     answers = decided(probabilities, only_confident)
     result = TableResult(
         target=target,
@@ -177,7 +179,7 @@ def label_table(
         warnings=all_doubts(target, labels.untold, classes, given, cautions),
         label_sources=named_counts(labels.counts),
         experts=getattr(model, "expert_scores_", {}),
-        estimate=estimate_of(model),
+        only_confident=only_confident or 0.0,
         model=model,
         features=steps,
     )
@@ -232,12 +234,6 @@ def graph_facts(model: GraphClassifier) -> dict[str, Any]:
     graph = model._first_graph() if isinstance(model, BlendedClassifier) else model
     facts = {"neighbours": int(graph._k), "components": int(graph.n_components_)}
     return facts | ({"anchors": len(graph.anchors_)} if hasattr(graph, "anchors_") else {})
-
-
-def estimate_of(model: GraphClassifier) -> tuple[float, float, float] | None:
-    """The accuracy that a model expects of itself, and its interval."""
-    accuracy = getattr(model, "estimated_accuracy_", None)
-    return None if accuracy is None else (float(accuracy), accuracy.low, accuracy.high)
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.metrics import share_interval
+from greenlabel.estimates import LEVEL, Filled, estimate_accuracy
 from greenlabel.tables.columns import Column
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-LEVEL = 0.9  # of the interval around the estimated accuracy
 BINS = 10
 
 
@@ -48,14 +47,23 @@ class Tally:
     filled: Ints  # (c,) labels filled in
     empty: int  # rows left without a label
     lost: int  # rows without a label to which none leads
+    estimated: Filled  # the rows filled in, as the estimate of their accuracy needs them
 
     @classmethod
-    def of(cls, c: int, given: Ints, answers: Ints, is_reached: NDArray[np.bool_]) -> "Tally":
-        """Of rows whose given label and answer are places among c classes, or -1."""
+    def of(
+        cls, given: Ints, answers: Ints, probabilities: Floats, is_reached: NDArray[np.bool_], is_blend: bool = False
+    ) -> "Tally":
+        """Of rows whose given label and answer are places among c classes, or -1; probabilities (n, c).
+
+        A blend has other experts for rows that no label reaches.
+        """
+        c = probabilities.shape[1]
         is_given = given >= 0
         filled = np.bincount(answers[~is_given & (answers >= 0)], minlength=c)
         empty, lost = int((answers < 0).sum()), int((~is_reached & ~is_given).sum())
-        return cls(len(given), np.bincount(given[is_given], minlength=c), filled, empty, lost)
+        ours = np.where(is_given, -1, answers)
+        estimated = Filled.of(ours, probabilities.max(axis=1), is_reached | is_blend, c)
+        return cls(len(given), np.bincount(given[is_given], minlength=c), filled, empty, lost, estimated)
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
@@ -64,6 +72,7 @@ class Tally:
             self.filled + other.filled,
             self.empty + other.empty,
             self.lost + other.lost,
+            self.estimated + other.estimated,
         )
 
 
@@ -85,7 +94,7 @@ class Outcome:
     seconds: dict[str, float]
     warnings: list[str] = field(default_factory=list)
     experts: dict[str, dict[str, float]] = field(default_factory=dict)  # of a blend: accuracy, log_loss, weight
-    estimate: tuple[float, float, float] | None = None  # of the accuracy, where the model gives one itself
+    only_confident: float = 0.0  # rows below this confidence were left empty
     model: Any = None
     features: Any = None
     numbers: Ints | None = None  # (n,) of a sample: the numbers of its rows in the whole table, ascending
@@ -96,7 +105,7 @@ class Outcome:
     @cached_property
     def tally(self) -> Tally:
         """Of all rows of the table."""
-        return self.whole or Tally.of(len(self.classes), self.given, self.answers, self.is_reached)
+        return self.whole or Tally.of(self.given, self.answers, self.probabilities, self.is_reached, bool(self.experts))
 
     @property
     def n_rows(self) -> int:
@@ -141,13 +150,26 @@ class Outcome:
         c = len(self.classes)
         return np.arange(c) if c <= most else np.argsort(-np.add(*self.counts), kind="stable")[:most]
 
-    @property
+    @cached_property
     def estimated_accuracy(self) -> tuple[float, float, float] | None:
-        """Share of right answers that the held-out labels suggest, and its interval; None where none was held out."""
-        right = self.held_out.is_right
-        if not len(right):
+        """Share of right answers among the rows filled in, and its interval, as ``greenlabel.estimates`` has it.
+
+        None where no label was held out, or no row filled in.
+        """
+        held, tally = self.held_out, self.tally
+        if not len(held.codes):
             return None
-        return self.estimate or share_interval(int(right.sum()), len(right), LEVEL)
+        found = estimate_accuracy(held.codes, held.probabilities, tally.given, tally.estimated, self.only_confident)
+        return None if found is None else (float(found), found.low, found.high)
+
+    @property
+    def hidden(self) -> tuple[int, int]:
+        """Held-out labels that the estimate counts, and how many of them came out right.
+
+        Those below the confidence that a row needs to be filled in say nothing about the rows filled in.
+        """
+        counted = self.held_out.probabilities.max(axis=1) >= self.only_confident
+        return int(counted.sum()), int(self.held_out.is_right[counted].sum())
 
     def confusion(self) -> Ints:
         """(c, c) held-out rows by given class (row) and answered class (column)."""
@@ -207,7 +229,8 @@ class Outcome:
                 "low": accuracy[1],
                 "high": accuracy[2],
                 "level": LEVEL,
-                "labels_held_out": len(self.held_out.rows),
+                "labels_held_out": self.hidden[0],
+                "labels_held_out_right": self.hidden[1],
             },
             "method": self.method,
             "experts": self.experts,

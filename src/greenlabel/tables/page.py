@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from greenlabel import __version__
+from greenlabel.estimates import LEVEL
 from greenlabel.extras import requires
 from greenlabel.tables.charts import Mark, confidence_chart, legend, map_chart, reliability_chart, swatch, symbols
 from greenlabel.tables.files import new_file
 from greenlabel.tables.markup import Markup, element
-from greenlabel.tables.outcome import LEVEL, Outcome
+from greenlabel.tables.outcome import Outcome
 from greenlabel.tables.page_tables import (
     class_table,
     column_table,
@@ -26,7 +27,7 @@ from greenlabel.tables.page_tables import (
     unsure_table,
 )
 from greenlabel.tables.plane import places, sample_for_map
-from greenlabel.tables.summary import class_rows, graph_facts
+from greenlabel.tables.summary import class_rows, graph_facts, reasons
 from greenlabel.tables.words import count, counted, duration, name, one_line, percent, whole_percent
 
 with requires("tables"):
@@ -128,12 +129,15 @@ def _sentences(outcome: Outcome) -> Iterator[Any]:
     yield f"Of {counted(outcome.n_rows, 'row')}, {count(given)} came with a label in "
     yield element("b", named(outcome.target))
     yield f" and {count(filled)} {'was' if filled == 1 else 'were'} filled in. "
-    labels, right = len(outcome.held_out.rows), int(outcome.held_out.is_right.sum())
-    if labels:
-        yield f"When each of {counted(labels, 'given label')} was hidden in turn and answered from the others, "
-        share, low, high = map(percent, outcome.estimated_accuracy or (0.0, 0.0, 0.0))
-        yield f"{count(right)} came out right. Expect about {share} of the labels filled in to be right "
-        yield f"({low} to {high}), as far as the labelled rows are like the others."
+    labels, right = outcome.hidden
+    accuracy = outcome.estimated_accuracy
+    if accuracy is not None:
+        share, low, high = map(percent, accuracy)
+        confident = f" with at least {percent(outcome.only_confident)} confidence" if outcome.only_confident else ""
+        yield f"When given labels were hidden in turn and answered from the others{confident}, {count(right)} of "
+        yield f"{count(labels)} came out right{f' ({percent(right / labels)})' if labels else ''}. "
+        yield f"Expect about {share} of the labels filled in to be right ({low} to {high}), as far as the labelled "
+        yield f"rows are like the others. The two shares differ because {'; '.join(reasons(outcome))}."
     else:
         yield NO_ESTIMATE
 
@@ -142,7 +146,7 @@ def key_figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     """Name, figure and remark."""
     given, filled = (int(part.sum()) for part in outcome.counts)
     accuracy = outcome.estimated_accuracy
-    if accuracy:
+    if accuracy is not None:
         share, low, high = map(percent, accuracy)
         yield "estimated accuracy", share, f"{whole_percent(LEVEL)} interval {low} to {high}"
     else:

@@ -228,6 +228,7 @@ def label_stream(
         model=model,
         features=steps,
         whole=filler.tally,
+        only_confident=only_confident or 0.0,
         stream=run.facts(sample_rows=len(sample), values_never_seen=dict(filler.unseen)),
     )
     result.unlabelled = unlabelled or []
@@ -314,7 +315,7 @@ class Filler:
     def filled(self, rows: range, frame: pl.DataFrame, probabilities: Any, is_reached: Any) -> pl.DataFrame:
         given = self.given[rows.start : rows.stop]
         answers = np.where(given >= 0, given, decided(probabilities, self.only_confident))
-        tally = Tally.of(len(self.classes), given, answers, is_reached)
+        tally = Tally.of(given, answers, probabilities, is_reached)
         self.tally = tally if self.tally is None else self.tally + tally
         self.unseen.update(self.steps.unseen(frame))
         own = frame.drop(added_names(frame.columns, self.target))

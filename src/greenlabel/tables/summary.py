@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from greenlabel.estimates import is_drawn_by_class
 from greenlabel.tables.outcome import Outcome
 from greenlabel.tables.words import (
     SPACE,
@@ -71,13 +72,19 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         share, low, high = (percent(estimate[key]) for key in ("share", "low", "high"))
         interval = f"{whole_percent(estimate['level'])} interval {low} to {high}"
         labels = counted(estimate["labels_held_out"], "given label")
-        yield "accuracy", f"about {share} ({interval}), by hiding {labels} in turn"
+        confident = f" that were at least {percent(outcome.only_confident)} sure" if outcome.only_confident else ""
+        right = f"{count(estimate['labels_held_out_right'])} came out right"
+        told = f"by hiding {labels} in turn{confident}: {right}, and by the confidence on the rows filled in"
+        yield "accuracy", f"about {share} ({interval}), {told}"
     else:
         yield "accuracy", "cannot be estimated: that needs two labels of a class that lead to each other"
     if outcome.tally.empty:
         yield "empty", f"{counted(outcome.tally.empty, 'row')} left without a label"
     if outcome.tally.lost:
-        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads"
+        by_shares = (
+            ", thought right as often as the most frequent label is" if outcome.tally.estimated.unreached else ""
+        )
+        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads{by_shares}"
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
     if outcome.experts:
@@ -94,6 +101,20 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "warning", shorten(one_line(warning), 300)
     if len(outcome.warnings) > WARNINGS:
         yield "", f"and {counted(len(outcome.warnings) - WARNINGS, 'more warning')}"
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    """Why the share of labels filled in that are right is not that of the hidden ones."""
+    given, lost = outcome.tally.given, outcome.tally.estimated.unreached
+    single = int((given == 1).sum())
+    found = ["the confidence on the rows filled in counts too"]
+    if is_drawn_by_class(given):
+        found.append("a class has one label less when one is hidden, and counts as often as it was filled in")
+    elif single:
+        found.append(f"{counted(single, 'class has', 'classes have')} a single label, so others may have none")
+    if lost:
+        found.append(f"{counted(lost, 'row')} that no label reaches got the most frequent label")
+    return found
 
 
 def _stream_facts(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
