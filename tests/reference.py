@@ -126,12 +126,12 @@ def best_total(F, counts):
     return F[rows, places[chosen]].sum()
 
 
-def offset_loss(x, H, codes):
-    """J(t, b) of x = (t, b): the log-loss of softmax(t h + b) on smoothed classes, and the ridge on b."""
+def offset_loss(x, H, codes, weight):
+    """J(t, b) of x = (t, b): the weighted log-loss of softmax(t h + b) on smoothed classes, and the ridge on b."""
     n_rows, c = H.shape
     loss = np.sum(x[1:] ** 2) / 2
-    for h, code in zip(H, codes, strict=True):
+    for h, code, w in zip(H, codes, weight, strict=True):
         p = softmax(x[0] * h + x[1:])
         target = (np.full(c, 1 / c) + n_rows * np.eye(c)[code]) / (n_rows + 1)
-        loss -= target @ np.log(p)
+        loss -= w * (target @ np.log(p))
     return loss

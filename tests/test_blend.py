@@ -17,8 +17,8 @@ from greenlabel.blend import (
     divide,
     log_evidence,
     scale_to_confidence,
-    suggested_shares,
 )
+from greenlabel.label_shift import suggested_shares
 
 EVEN = np.ones(3)
 

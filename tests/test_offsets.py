@@ -20,10 +20,19 @@ from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
 from greenlabel.green import DirectGreen, SparseGreen
 from greenlabel.labels import Verdict, lead_to
-from greenlabel.offsets import ODDS, Objective, class_offsets, fitted_offsets
+from greenlabel.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
 
 OURS = [GreenClassifier, AnchoredGreenClassifier]
 ALL = [*OURS, ConsistencyClassifier, HarmonicClassifier]
+NO_ROWS = np.empty((0, 2))  # scores of two classes
+
+
+def offsets_of(H, codes, F):
+    return class_offsets(H, codes, np.bincount(codes, minlength=H.shape[1]), F)
+
+
+def weights_of(H, codes, F):
+    return label_weights(H, codes, np.bincount(codes, minlength=H.shape[1]), F)
 
 
 def skewed(weights, n=2000, seed=0, sep=1.5):
@@ -84,6 +93,42 @@ def test_ninety_nine_to_one_is_no_worse_than_the_larger_class(Model, seed):
     assert accuracy(model.transduction_, y, few) >= np.mean(y[few == -1] == 0) - 0.005
 
 
+@pytest.mark.parametrize("Model", OURS)
+def test_a_large_class_gets_its_rows_when_labels_are_drawn_class_by_class(Model):
+    changes = []
+    for seed in range(4):
+        X, y = skewed([0.8, 0.08, 0.07, 0.05], 3000, seed, sep=2.0)
+        few = keep_labels(y, 10, random_state=seed)
+        model = Model(random_state=0).fit(X, few)
+        changes.append(accuracy(model.transduction_, y, few) - accuracy(of_largest_score(model), y, few))
+    assert np.mean(changes) > 0.1
+    assert min(changes) >= 0
+
+
+def test_labels_stand_for_as_much_of_the_data_as_their_class_holds(rng):
+    def scores(codes):
+        return rng.normal(size=(len(codes), 3)) + 4.0 * np.eye(3)[codes]
+
+    codes = np.repeat([0, 1, 2], 20)
+    weight = weights_of(scores(codes), codes, scores(np.repeat([0, 1, 2], [800, 150, 50])))
+    assert_allclose(weight.mean(), 1)
+    assert_allclose(weight[[0, 20, 40]] / 3, [0.8, 0.15, 0.05], atol=0.06)
+    even = weights_of(scores(codes), codes, scores(np.repeat([0, 1, 2], 300)))
+    assert_allclose(even, 1, atol=0.15)
+
+
+def test_labels_drawn_at_random_stand_for_equal_parts(rng):
+    codes = rng.permutation(np.repeat([0, 1, 2], [31, 18, 11]))
+    H, F = (rng.normal(size=(n, 3)) for n in (60, 500))
+    assert_array_equal(weights_of(H, codes, F), np.ones(60))
+
+
+def test_labels_stand_for_equal_parts_where_no_row_tells_otherwise(rng):
+    codes = np.repeat([0, 1], 10)
+    assert_array_equal(weights_of(rng.normal(size=(20, 2)), codes, NO_ROWS), np.ones(20))
+    assert_array_equal(weights_of(np.zeros((20, 2)), codes, rng.normal(size=(50, 2))), np.ones(20))
+
+
 def test_one_label_of_the_small_class_among_many_of_the_large_one_does_not_take_half_of_the_rows():
     X, y = skewed([0.98, 0.02], seed=1, sep=1.0)
     few = drawn(y, 150)
@@ -138,13 +183,13 @@ def test_one_label_per_class_tells_nothing():
 
 
 def test_more_classes_than_labels_that_are_asked_tell_nothing(rng):
-    offsets, log_odds = fitted_offsets(rng.normal(size=(5, 6)), np.arange(5))
+    offsets, log_odds = fitted_offsets(rng.normal(size=(5, 6)), np.arange(5), np.ones(5))
     assert_array_equal(offsets, np.zeros(6))
     assert log_odds == -np.inf
 
 
 def test_scores_of_nothing_but_zeros_tell_nothing():
-    assert_array_equal(class_offsets(np.zeros((40, 2)), np.repeat([0, 1], [38, 2])), [0, 0])
+    assert_array_equal(offsets_of(np.zeros((40, 2)), np.repeat([0, 1], [38, 2]), NO_ROWS), [0, 0])
 
 
 # The fit
@@ -162,14 +207,16 @@ def test_the_fit_is_the_minimum_of_the_formula(rng):
     H, codes = leaning(rng)
     H -= H.mean(axis=1, keepdims=True)
     scale = np.abs(H).max()
-    best = minimize(reference.offset_loss, [1.0, 0, 0, 0], (H / scale, codes), method="BFGS", options={"gtol": 1e-8})
-    offsets, log_odds = fitted_offsets(H, codes)
+    weight = rng.uniform(0.2, 3, len(codes))
+    given = (H / scale, codes, weight)
+    best = minimize(reference.offset_loss, [1.0, 0, 0, 0], given, method="BFGS", options={"gtol": 1e-8})
+    offsets, log_odds = fitted_offsets(H, codes, weight)
     assert_allclose(offsets, best.x[1:] * scale / best.x[0], rtol=1e-4)
     assert_allclose(offsets.sum(), 0, atol=1e-12)
     assert offsets[2] > 1
-    plain = minimize(lambda t: reference.offset_loss(np.r_[t, 0, 0, 0], H / scale, codes), [1.0], method="BFGS")
+    plain = minimize(lambda t: reference.offset_loss(np.r_[t, 0, 0, 0], *given), [1.0], method="BFGS")
     points = (best.x, np.r_[plain.x, 0, 0, 0])
-    curvature = [hessian(lambda x: reference.offset_loss(x, H / scale, codes), x) for x in points]
+    curvature = [hessian(lambda x: reference.offset_loss(x, *given), x) for x in points]
     by_hand = plain.fun - best.fun - (np.log(np.linalg.det(curvature[0])) - np.log(curvature[1][0, 0])) / 2
     assert_allclose(log_odds, by_hand, rtol=1e-3)
 
@@ -183,7 +230,7 @@ def hessian(f, x, h=1e-3):
 
 def test_the_derivatives_are_those_of_the_value(rng):
     H, codes = leaning(rng, 20)
-    objective, x = Objective(H, np.eye(3)[codes]), np.array([0.7, 0.3, -0.4, 0.2])
+    objective, x = Objective(H, np.eye(3)[codes], rng.uniform(0.2, 3, 20)), np.array([0.7, 0.3, -0.4, 0.2])
     slopes = [(objective.value(x + e) - objective.value(x - e)) / 2e-5 for e in 1e-5 * np.eye(4)]
     assert_allclose(objective.gradient(x), slopes, rtol=1e-6)
     assert_allclose(objective.hessian(x), hessian(objective.value, x), rtol=1e-4, atol=1e-6)
@@ -192,21 +239,22 @@ def test_the_derivatives_are_those_of_the_value(rng):
 def test_scores_that_say_the_opposite_leave_the_decision_to_the_larger_class(rng):
     codes = np.repeat([0, 1], [180, 20])
     H = rng.normal(size=(200, 2)) - 0.5 * np.eye(2)[codes]
-    offsets = class_offsets(H, codes)
+    offsets = offsets_of(H, codes, NO_ROWS)
     assert np.isfinite(offsets).all()
     assert ((H + offsets).argmax(axis=1) == 0).all()
 
 
 def test_offsets_follow_the_unit_of_the_scores(rng):
     H, codes = leaning(rng)
-    assert_allclose(class_offsets(1e-6 * H, codes), 1e-6 * class_offsets(H, codes), rtol=1e-6)
-    assert class_offsets(H, codes).any()
+    F = np.tile(H, (3, 1))
+    assert_allclose(offsets_of(1e-6 * H, codes, 1e-6 * F), 1e-6 * offsets_of(H, codes, F), rtol=1e-4)
+    assert offsets_of(H, codes, F).any()
 
 
 def test_offsets_are_taken_from_the_odds_on_and_not_before(rng):
     H, codes = leaning(rng, 400)
-    odds = [fitted_offsets(H[:n], codes[:n])[1] for n in range(6, 60)]
-    taken = [class_offsets(H[:n], codes[:n]).any() for n in range(6, 60)]
+    odds = [fitted_offsets(H[:n], codes[:n], np.ones(n))[1] for n in range(6, 60)]
+    taken = [offsets_of(H[:n], codes[:n], np.empty((0, 3))).any() for n in range(6, 60)]
     assert not any(t for t, o in zip(taken, odds, strict=True) if o <= np.log(ODDS))
     assert any(taken)
     assert not all(taken)
@@ -217,10 +265,10 @@ def test_offsets_by_which_fewer_labels_are_recognised_are_not_taken():
     H = np.zeros((200, 2))
     H[:, 0] = np.repeat([0.1, -0.1, 30.0], [170, 15, 15])
     codes = np.repeat([0, 1], [170, 30])
-    offsets, log_odds = fitted_offsets(H, codes)
+    offsets, log_odds = fitted_offsets(H, codes, np.ones(200))
     assert log_odds > np.log(ODDS)
     assert (H.argmax(axis=1) == codes).sum() == 185 > ((H + offsets).argmax(axis=1) == codes).sum()
-    assert_array_equal(class_offsets(H, codes), [0, 0])
+    assert_array_equal(offsets_of(H, codes, NO_ROWS), [0, 0])
 
 
 # One decision everywhere

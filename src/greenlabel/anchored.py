@@ -17,7 +17,16 @@ import scipy.sparse as sp
 
 from greenlabel.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
 from greenlabel.answers import AnswerAllRows, AnswerRows, Answers, Classes, Decisions, Probabilities, Reached, Scores
-from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints, check_features, check_stream
+from greenlabel.base import (
+    ROUGH,
+    Bools,
+    Floats,
+    GraphClassifier,
+    Ints,
+    check_features,
+    check_stream,
+    some_rows_without_label,
+)
 from greenlabel.blocks import ArrayBlocks, Blocks, joined, same
 from greenlabel.checks import (
     check_choice,
@@ -375,6 +384,14 @@ class AnchoredGreenClassifier(GraphClassifier):
         reached = scores.reached_anchors | (self._anchor_component < 0)  # an anchor that no row uses leads none astray
         own = 1 / self._operator.theta
         return replace(scores, reached_anchors=reached, labelled=labels.rows, codes=labels.codes, own=own)
+
+    def _some_scores(self) -> Floats:
+        rows, scores = some_rows_without_label(self._labels), self._new_rows_only()
+        pieces = [near for _, near in self._near.take(rows)]
+        if not pieces:
+            return self._no_scores()
+        near = Near.joined(pieces)
+        return scores(range(len(near)), near)[scores.reached(near)]
 
     def _no_scores(self) -> Floats:
         return np.empty((0, len(self.classes_)))

@@ -26,6 +26,7 @@ from greenlabel.graph import reached_components
 from greenlabel.labels import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, read_labels
 from greenlabel.neighbors import row_blocks
 from greenlabel.offsets import class_offsets
+from greenlabel.projection import sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -34,6 +35,7 @@ Bools = NDArray[np.bool_]
 ROUGH = 1e-2  # tolerance of the held-out scores from which the temperature is chosen
 LEAST_HELD_OUT, HELD_OUT_WORK = 200, 20_000_000  # labels that may be held out, and rows of data times those
 OFFSET_ROWS = 500  # labelled rows from which class offsets are found
+SHIFT_ROWS = 4096  # rows whose scores tell the shares of the classes in the data
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -239,7 +241,12 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         chosen = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
         H = self._held_out_roughly(chosen)
         H[~self._recognisable()[chosen]] = 0
-        return class_offsets(H, labels.codes[chosen])
+        return class_offsets(H, labels.codes[chosen], labels.counts, self._some_scores())
+
+    def _some_scores(self) -> Floats:
+        """F of some rows without a label that a label reaches."""
+        rows = some_rows_without_label(self._labels)
+        return self.scores_[rows[self.reached_[rows]]]
 
     def _held_out_roughly(self, places: Ints) -> Floats:
         """Leave-one-out scores, as cheap as they can be."""
@@ -316,6 +323,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores_of(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         raise NotImplementedError
+
+
+def some_rows_without_label(labels: Labels) -> Ints:
+    """Row numbers, ascending: the same for the same number of rows, but for those that are labelled."""
+    return np.setdiff1d(sample_rows(labels.n, SHIFT_ROWS, np.random.default_rng(0)), labels.rows)
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:

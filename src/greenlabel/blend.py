@@ -31,8 +31,6 @@ MOST_HELD_OUT = 2000  # labelled rows that are held out at all
 DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
 DOUBT = 2.0  # observations spread over all classes that stand beside the held-out ones when t is chosen
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
-USUAL_GAPS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # divided by c: how far shares of data may lie from those of its labels
-LEAST_SHARE = 0.1  # of the share among the labels: no class is thought to be rarer than that
 TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
 
 
@@ -115,59 +113,6 @@ def choose_weights(A: Floats, codes: Ints, before: Floats) -> Floats:
 
     found = minimize(loss, before, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
     return found if found.sum() > 0 else before
-
-
-def suggested_shares(p_held: Floats, codes: Ints, p_mean: Floats, label_shares: Floats) -> Floats:
-    """Shares q (c,) of the classes that the data suggests.
-
-    C_jk, the mean probability of class k on held-out rows of class j, maps the shares of the data to the mean
-    probabilities p_mean (c,) that are seen on it: C'q = p_mean. C is known from few rows, so the equation holds up to
-    its own noise, and q is drawn towards the shares of the labels by the usual gap between the two.
-    """
-    from scipy.optimize import nnls  # slow to import
-
-    c = len(label_shares)
-    C, variance = _confusion(p_held, codes, label_shares)
-    q = label_shares
-    for _ in range(3):  # the noise depends on q itself
-        noise = np.sqrt((q[:, None] ** 2 * variance).sum(axis=0) + 1e-6)
-        gap = _likely_gap(p_mean - C.T @ label_shares, C, noise)
-        rows = np.vstack([C.T / noise[:, None], np.eye(c) / gap, np.full((1, c), 1e3)])  # the last one: they sum to 1
-        q = nnls(rows, np.concatenate([p_mean / noise, label_shares / gap, [1e3]]))[0]
-    q = np.maximum(q, LEAST_SHARE * label_shares)
-    return q / q.sum()
-
-
-def _likely_gap(surprise: Floats, C: Floats, noise: Floats) -> float:
-    """The usual size of q_j - p_j under which the surprise, p_mean - C'p, is most likely; small ones come first.
-
-    The surprise is normal with the covariance diag(noise^2) + gap^2 C'HC, H = I - 11'/c: gaps sum to zero.
-    """
-    c = len(noise)
-    spread = C.T @ C - np.outer(C.sum(axis=0), C.sum(axis=0)) / c
-
-    def likelihood(gap: float) -> float:
-        covariance = np.diag(noise**2) + gap**2 * spread
-        _, log_volume = np.linalg.slogdet(covariance)
-        return -float(log_volume + surprise @ np.linalg.solve(covariance, surprise) + np.log(gap)) / 2
-
-    return max((gap / c for gap in USUAL_GAPS), key=likelihood)
-
-
-def _confusion(p: Floats, codes: Ints, label_shares: Floats) -> tuple[Floats, Floats]:
-    """Mean probabilities (c, c) on rows of each class, and the variance of these means.
-
-    One more row with the shares of the labels stands beside those of each class; a class without any has no more.
-    """
-    c = len(label_shares)
-    counts = np.bincount(codes, minlength=c)[:, None]
-    sums = np.zeros((c, c))
-    np.add.at(sums, codes, p)
-    C = (sums + label_shares) / (counts + 1)
-    squares = np.zeros((c, c))
-    np.add.at(squares, codes, (p - C[codes]) ** 2)
-    # Divisions hold the same rows out again: they are no new observations.
-    return C, (squares + 0.25) / (counts + 1) / np.maximum(counts / DIVISIONS, 1)
 
 
 def scale_to_confidence(E: Floats, confidence: float) -> float:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import Bools, Floats, GraphClassifier, Ints
 from greenlabel.blend import (
+    DIVISIONS,
     Blend,
     accuracy_and_loss,
     blend,
@@ -16,13 +17,13 @@ from greenlabel.blend import (
     divide,
     probabilities_of,
     scale_to_confidence,
-    suggested_shares,
 )
 from greenlabel.checks import check_seed
 from greenlabel.errors import ParameterError
 from greenlabel.estimates import Filled, estimate_accuracy
 from greenlabel.estimators import GreenClassifier
 from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, usual_experts
+from greenlabel.label_shift import suggested_shares
 from greenlabel.labels import Labels, evenly, evidence
 from greenlabel.scaling import Scaling, find_scaling
 from greenlabel.shares import offsets, read_shares, refine, refinement_pays
@@ -160,7 +161,7 @@ class BlendedClassifier(GraphClassifier):
         self._shift: Floats = np.zeros(len(given))
         if self._wanted is None and len(b.codes):
             p_mean = probabilities_of(self._F).mean(axis=0)
-            self._shares = suggested_shares(probabilities_of(b.held_out), b.codes, p_mean, given)
+            self._shares = suggested_shares(probabilities_of(b.held_out), b.codes, p_mean, given, DIVISIONS)
             self._shift = np.log(self._shares / given)
             self._F += self._shift
 

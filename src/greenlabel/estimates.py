@@ -28,6 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel.label_shift import is_drawn_by_class
+
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
@@ -35,7 +37,6 @@ Bools = NDArray[np.bool_]
 LEVEL = 0.9  # of the interval
 DEPENDENCE = 1.25  # held-out answers share their labels: the variance of their share beside that of independent ones
 LEARNING = 1 / 3  # exponent of the learning curve: errors fall with the number of labels of a class
-MANY_ALIKE, SHARE_ALIKE = 3, 0.1  # classes that have the largest number of labels: then it was set, not drawn
 
 
 class Estimate(float):
@@ -142,15 +143,6 @@ def interval(p: float, k: float, n: float, doubt: float) -> tuple[float, float]:
     total = max(mean * (1 - mean) / variance - 1, 1e-3)  # as wide as a beta distribution can be
     low, high = beta.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2], mean * total, (1 - mean) * total)
     return float(np.floor(min(low, mean) * n) / n), float(np.ceil(max(high, mean) * n) / n)
-
-
-def is_drawn_by_class(counts: Ints) -> bool:
-    """Whether the number of labels of a class was set: then several classes have the largest one, which chance avoids.
-
-    Classes with fewer rows than labels were asked for may have fewer.
-    """
-    alike = int((counts == counts.max()).sum())
-    return alike >= max(min(MANY_ALIKE, len(counts)), SHARE_ALIKE * len(counts))
 
 
 def unseen_share(counts: Ints, is_wrong: Bools, counted: Bools) -> float:
