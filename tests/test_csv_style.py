@@ -12,7 +12,7 @@ from greenlabel.tables.csv_style import HEAD, CsvStyle
 from greenlabel.tables.files import read_table
 from test_table_commands import run
 
-ADDED = ["kind_source", "kind_confidence", "kind_margin"]
+ADDED = ["kind_source", "kind_confidence", "kind_margin", "kind_predicted"]
 
 
 def german(n=90):
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def check(raw, n=90):
-    assert raw.startswith(b"\xef\xbb\xbfname;size;disk;kind;kind_source;kind_confidence;kind_margin\r\n")
+    assert raw.startswith(b"\xef\xbb\xbfname;size;disk;kind;kind_source;kind_confidence;kind_margin;kind_predicted\r\n")
     assert raw.count(b"\r\n") == raw.count(b"\n") == n + 1
     assert raw.count(b"\xef\xbb\xbf") == 1
     lines = raw.decode("utf-8-sig").split("\r\n")

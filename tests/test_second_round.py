@@ -426,6 +426,8 @@ def test_predict_in_blocks_reads_the_second_round_too(folder, model_file, capsys
         assert run("predict", model_file, "hand.csv", *more, "-o", name, "--json") == 0
         facts.append(json.loads(capsys.readouterr().out))
     assert facts[1].pop("stream")["blocks"] > 3
+    for found in facts:
+        assert found.pop("seconds")["reading"] > 0
     assert facts[0] == facts[1]
     assert facts[0]["label_sources"] == {"given": 0, "checked": 1, "changed_by_hand": 1}
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()

@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 from greenlabel.dask_blocks import connect, current_client
 from greenlabel.parquet_blocks import ParquetBlocks
 from greenlabel.tables import csv_text, streaming, table_blocks
-from greenlabel.tables.commands import Bar, progress
+from greenlabel.tables.progress import Bar, progress
 from greenlabel.tables.streaming import sample_of
 from greenlabel.tables.table_blocks import must_stream, read_size
 from test_table_commands import run

@@ -2,7 +2,8 @@
 
     the paper's     k = 20, Gaussian weights, mu = 1e-5, LLGC's gamma = 1, the anchors of its tables, raw features,
                     and equal rows as nodes of their own, which greenlabel's defaults make one
-    ours            greenlabel's defaults; features standardised where their ranges differ (``units_differ``)
+    ours            greenlabel's defaults without class offsets; features standardised where their ranges differ
+                    (``units_differ``)
     everyday        what a user would try without a graph, with scikit-learn's defaults, on the features of ours
 
 Labels are drawn by the seed alone, so all methods see the same ones. Nothing before them depends on them: a graph is
