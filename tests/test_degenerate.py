@@ -679,6 +679,14 @@ def test_of_rows_that_are_too_far_the_direction_counts(Model, form):
     assert model.predict(form(far)).tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize("far", [np.float32(1), 1e300])
+def test_of_rows_beyond_all_numbers_in_the_unit_of_the_fit_the_direction_counts(Model, far):
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.arange(1.0, 41.0)[:, None] * axis for axis in np.eye(2)]) + rng.normal(scale=0.1, size=(80, 2))
+    model = _default(Model).fit(X * 1e-40, np.where(np.arange(80) % 4 == 3, np.arange(80) // 40, -1))
+    assert model.predict(far * np.eye(2, dtype=type(far))).tolist() == [0, 1]
+
+
 def test_new_rows_too_far_for_a_distance_get_finite_answers_or_are_refused(Model, blobs, few):
     model = _default(Model).fit(blobs[0], few)
     try:

@@ -148,6 +148,14 @@ def test_models_of_sparse_rows_are_saved(rng, table, tmp_path):
         assert_array_equal(load_model(tmp_path / "m.green").model.predict_proba(X), model.predict_proba(X))
 
 
+def test_a_model_of_nearly_empty_rows_is_not_saved(rng, table, tmp_path):
+    X = sp.random_array((60, 3000), density=0.003, rng=rng, format="csr")
+    model = GreenClassifier(random_state=0).fit(X, np.where(np.arange(60) < 20, np.arange(60) % 2, -1))
+    with pytest.raises(ModelFileError, match="less than one number among 100 cells cannot be saved"):
+        SavedModel("y", ["u", "v"], label_table(table, "kind")[1].features, model).save(tmp_path / "m.green")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("classes", [["u", "v"], [3, 7], [0.0, 1.0], [False, True]])
 def test_classes_keep_their_type(table, tmp_path, classes):
     result = label_table(table, "kind")[1]

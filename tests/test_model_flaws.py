@@ -1,6 +1,7 @@
 """Model files with one flaw each: refused in one sentence, before anything is built of them."""
 
 import json
+import tracemalloc
 import warnings
 import zipfile
 
@@ -173,6 +174,58 @@ def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
     with_members(saved, *members.items())
     assert saved.stat().st_size < 10**6
     with pytest.raises(ModelFileError, match="declares 100,000,000 bytes"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_larger_than_it_declares_is_not_unpacked_beyond_that(saved, method):
+    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    size = 2 * fuzz_model.MEMORY
+    with zipfile.ZipFile(saved, "w", method) as archive:
+        archive.writestr(FACTS, json.dumps(facts), zipfile.ZIP_STORED)
+        with archive.open(ARRAYS, "w") as member:
+            for _ in range(size // 2**20):
+                member.write(bytes(2**20))
+    declared = saved.read_bytes().replace(size.to_bytes(4, "little"), len(data).to_bytes(4, "little"))
+    saved.write_bytes(declared)
+    assert peak_of_a_refusal(saved) < 2**25
+
+
+def peak_of_a_refusal(path):
+    """Bytes that opening a file needs before it is refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            load_model(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_array_is_part_of_one_part(saved):
+    def share(facts, data):
+        experts = facts["model"]["experts"]
+        experts += [{**experts[1], "name": f"trees {i}"} for i in range(1000)]
+
+    changed(saved, share)
+    with pytest.raises(ModelFileError, match="is an array of another part too"):
+        load_model(saved)
+
+
+def test_a_sparse_matrix_far_wider_than_its_numbers_is_refused(saved):
+    def widen(facts, data):
+        sizes = {"data": np.ones(3), "columns": np.arange(3), "starts": np.arange(4)}
+        first = len(facts["arrays"])
+        for array in sizes.values():
+            facts["arrays"].append([array.dtype.str, [len(array)]])
+            data.extend(array.tobytes())
+        numbers = {name: first + i for i, name in enumerate(sizes)}
+        graph = facts["model"]["experts"][0]["model"]
+        graph["features"] = 2**30
+        graph["search"] = {"kind": "float64", "points": {"width": 2**30, **numbers}}
+
+    changed(saved, widen)
+    with pytest.raises(ModelFileError, match="width is far beyond the numbers of its matrix"):
         load_model(saved)
 
 

@@ -102,6 +102,8 @@ def test_text_that_is_not_utf8_names_the_option(folder, capsys):
         (["t.csv", "--encoding", "latin-11"], "--encoding latin-11 is unknown; did you mean latin-1"),
         (["t.csv", "--encoding", "klingon"], "--encoding klingon is unknown; usual ones are utf-8, utf-16, latin-1"),
         (["t.csv", "--encoding", "base64"], "--encoding base64 is unknown"),
+        (["t.csv", "--encoding", "cp1252"], "is UTF-8 text, as greenlabel writes it; leave --encoding cp1252 out"),
+        (["t.csv", "--encoding", "latin-1", "--memory-limit", "0"], "is UTF-8 text, as greenlabel writes it"),
         (["t.csv", "--encoding", "ascii"], "t.csv is no ascii text (it holds the byte 0xc3); name another --encoding"),
         (["t.parquet", "--encoding", "latin-1"], "--encoding is for .csv and .tsv files; leave it out for t.parquet"),
         (["t.csv", "--encoding", "utf-16", "--memory-limit", "0"], "utf-16 is not for a table that is read in blocks"),

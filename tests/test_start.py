@@ -77,6 +77,8 @@ def test_every_command_is_among_those():
     ("words", "sentence"),
     [
         (["label", "shp.csv", "-t", "kind"], "shp.csv does not exist; did you mean shop.csv?"),
+        (["label", "hi.csv", "-t", "kind"], "hi.csv does not exist; check the name.\n"),
+        (["label", "shop.csv", "-t", "kind", "--shares", "no/s.json"], "no/s.json does not exist; check the name.\n"),
         (["label", "no/t.csv", "-t", "kind"], "no/t.csv does not exist; check the name."),
         (
             ["predict", "no.green", "shop.csv"],

@@ -56,14 +56,11 @@ def unit_of(reach: float) -> float:
 
 def in_units(X: Any, unit: float, reach: float) -> Any:
     """X / unit. A new row farther away than the others can see is brought nearer along its own direction."""
-    if unit != 1:
-        X = X / unit
-    if reach / unit > FAR:
-        X = X.astype(np.float64)  # a copy
-        size = _row_sizes(X)
-        nearer = np.divide(FAR, size, out=np.ones_like(size), where=size > FAR)
-        X = sp.diags_array(nearer).tocsr() @ X if sp.issparse(X) else X * nearer[:, None]
-    return X
+    if reach <= FAR * unit:
+        return X if unit == 1 else X / unit
+    X = X.astype(np.float64)
+    divisor = np.maximum(_row_sizes(X) / FAR, unit)  # X / unit itself may be beyond all numbers
+    return sp.diags_array(1 / divisor).tocsr() @ X if sp.issparse(X) else X / divisor[:, None]
 
 
 def _row_sizes(X: Any) -> Any:

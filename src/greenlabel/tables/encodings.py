@@ -64,10 +64,25 @@ def _marks_letters(encoding: str) -> bool:
     return all(not code or code[0] >= 128 for code in known)
 
 
+def _has_letters_of_bytes(encoding: str) -> bool:
+    """Whether bytes beyond ASCII are letters one by one: UTF-8 is then such text too, but hardly ever the reverse."""
+    beyond = bytes(range(128, 256))
+    return len(beyond.decode(encoding, "replace")) == len(beyond) and bool(beyond.decode(encoding, "ignore"))
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        return raw.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
 def as_utf8(raw: bytes, encoding: str, name: str) -> bytes:
     """Text of another encoding as UTF-8; ``name`` is that of the table."""
     if encoding == UTF_8:
         return raw
+    if _has_letters_of_bytes(encoding) and not raw.isascii() and _is_utf8(raw):
+        raise TableError(f"{name} is UTF-8 text, as greenlabel writes it; leave --encoding {encoding} out.")
     try:
         return raw.decode(encoding).encode()
     except UnicodeDecodeError as error:

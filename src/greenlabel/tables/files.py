@@ -158,7 +158,7 @@ def read_shares(path: Path) -> dict[str, Any]:
         try:
             shares = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise TableError(f"{path} does not exist{nearest_file(path)}.") from None
+            raise TableError(f"{path} does not exist{nearest_file(path)}") from None
         except ValueError as error:
             raise TableError(f"{path} is no JSON ({error}); write an object like {EXAMPLE_SHARES}.") from error
         if not isinstance(shares, dict):

@@ -8,7 +8,8 @@
 Parts name arrays by their number in that list. No class, module or function is named anywhere: a part has a kind, a
 word, and the code that reads this kind builds it (model_parts, feature_parts). What it takes from the file it takes
 through a Part, which refuses anything but a value of the asked-for type, shape and range. An archive declares no more
-than RATIO bytes for each byte of the file, so that reading never needs much more memory than the file is large.
+than RATIO bytes for each byte of the file, and an array is part of one part, so that reading never needs much more
+memory than the file is large.
 """
 
 import json
@@ -105,7 +106,10 @@ def read_member(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], name: 
         raise Flaw(f"it has {len(found)} members named {name} instead of one")
     if found[0].file_size > max(SLACK, ratio * found[0].compress_size):
         raise Flaw(f"its {name} declares {found[0].file_size:,} bytes from {found[0].compress_size:,}")
-    return archive.read(found[0])
+    if found[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Flaw(f"its {name} is packed in another way than by deflate")
+    with archive.open(found[0]) as member:
+        return member.read(found[0].file_size)  # all of it, or as much as was declared: no more is unpacked
 
 
 def as_facts(text: bytes) -> dict[str, Any]:
@@ -173,6 +177,7 @@ class Part:
     values: dict[str, Any]
     where: str
     arrays: Sequence[NDArray[Any]]
+    taken: set[int] = field(default_factory=set)  # numbers of the arrays that were asked for, by whatever part
 
     def refuse(self, name: str, problem: str) -> NoReturn:
         raise Flaw(f"{self.where}{name} {problem}")
@@ -194,7 +199,7 @@ class Part:
     def _as_part(self, value: Any, name: str) -> "Part":
         if not isinstance(value, dict):
             self.refuse(name, "is no object")
-        return Part(value, f"{self.where}{name}.", self.arrays)
+        return Part(value, f"{self.where}{name}.", self.arrays, self.taken)
 
     def items(self, name: str) -> list[Any]:
         value = self.get(name)
@@ -239,6 +244,9 @@ class Part:
     def array(self, name: str, kind: str, shape: tuple[int | None, ...], low: float = -HUGE, high: float = HUGE) -> Any:
         """An array of a kind (f numbers, i whole numbers, b true and false) and a shape; None stands for any size."""
         number = self.whole(name, 0, len(self.arrays) - 1)
+        if number in self.taken:
+            self.refuse(name, "is an array of another part too")
+        self.taken.add(number)
         array = self.arrays[number]
         if array.dtype.kind not in {"f": "f", "i": "iu", "b": "b"}[kind]:
             self.refuse(name, f"is an array of type {array.dtype.str}")

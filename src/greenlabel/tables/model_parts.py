@@ -10,6 +10,7 @@ anchors and classes exist. One more value of a fitted model is one more line in 
 not in every file of the format is read under ``part.has(name)``.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ Values = dict[str, Any]
 FAR = 1e17  # no coordinate of a point is farther out: squares of such numbers fit in single precision
 MOST_NEIGHBORS = 1000
 MOST_FEATURES = 2**31
+MOST_EMPTY = 100  # cells of a sparse matrix for each number in it: what is made dense of it stays in proportion
 UNITS = (1e-45, 1e300)  # of features
 TINY = 1e-30  # no divisor is smaller
 
@@ -103,7 +105,7 @@ def read_value(part: Part, name: str, depth: int = 0) -> Any:
 
 def read_items(part: Part, word: str, item: Any, depth: int) -> Any:
     if word != "pairs":
-        return read_value(Part({word: item}, part.where, part.arrays), word, depth + 1)
+        return read_value(Part({word: item}, part.where, part.arrays, part.taken), word, depth + 1)
     if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], (str, int, float)):
         part.refuse(word, "is no list of pairs")
     return tuple(read_items(part, "item", half, depth) for half in item)
@@ -176,6 +178,11 @@ def write_matrix(X: Any, out: Arrays) -> Any:
         return {"dense": out.add(X)}
     X = sp.csr_array(X, dtype=np.float64)
     X.sum_duplicates()
+    if too_empty(X):
+        raise ModelFileError(
+            f"a model of sparse rows with less than one number among {MOST_EMPTY} cells cannot be saved; "
+            "reduce the features first, such as by scikit-learn's TruncatedSVD."
+        )
     parts = {name: out.add(array) for name, array in (("data", X.data), ("columns", X.indices), ("starts", X.indptr))}
     return {"width": X.shape[1], **parts}
 
@@ -195,7 +202,14 @@ def read_matrix(part: Part, n: int | None, d: int | None) -> Any:
     is_sound = len(starts) > 1 and starts[0] == 0 and starts[-1] == len(data) and (np.diff(starts) >= 0).all()
     if not is_sound or not (np.diff(row * width + columns) > 0).all():
         part.refuse("starts", "and columns are those of no sparse matrix")
-    return sp.csr_array((data, columns, starts), shape=(len(starts) - 1, width))
+    X = sp.csr_array((data, columns, starts), shape=(len(starts) - 1, width))
+    if too_empty(X):
+        part.refuse("width", "is far beyond the numbers of its matrix")
+    return X
+
+
+def too_empty(X: Any) -> bool:
+    return math.prod(X.shape) > MOST_EMPTY * (X.nnz + X.shape[0])
 
 
 SEARCHES: dict[str, type] = {

@@ -17,6 +17,7 @@ then both readings differ by the same factor throughout; a zero before a comma (
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from greenlabel.extras import requires
 
@@ -60,8 +61,12 @@ class Writing:
 
 def is_writing(writing: Writing) -> bool:
     """Whether the marks and the unit are ones that ``writing_of`` finds."""
-    is_money = bool(pl.Series([writing.unit]).str.contains(rf"^{CURRENCY}$")[0])
-    return writing.marks in MARKS and (is_money or writing.unit in ("", "%", *TIMES))
+    return writing.marks in MARKS and (writing.unit in ("", "%", *TIMES) or _is_money(writing.unit))
+
+
+@lru_cache  # a model may have many columns
+def _is_money(unit: str) -> bool:
+    return bool(pl.Series([unit]).str.contains(rf"^{CURRENCY}$")[0])
 
 
 def without_gaps(text: pl.Series) -> pl.Series:

@@ -32,8 +32,10 @@ def is_missing(path: Path) -> bool:
 
 
 def nearest_file(path: Path) -> str:
-    """The end of a sentence on a file that is not there."""
+    """The end of a sentence on a file that is not there. An ending that is the same makes no two names alike."""
     with suppress(OSError):
-        close = get_close_matches(path.name, [p.name for p in path.parent.iterdir()], n=1)
+        names = [p.name for p in path.parent.iterdir()]
+        stems = get_close_matches(path.stem, {Path(name).stem for name in names})
+        close = get_close_matches(path.name, [name for name in names if Path(name).stem in stems], n=1)
         return f"; did you mean {path.with_name(close[0])}?" if close else "; check the name."
     return "; check the name."
