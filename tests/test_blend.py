@@ -152,6 +152,13 @@ def test_experts_that_know_nothing_are_right_as_often_as_chance(rng):
     assert np.mean(sure) < 0.57
 
 
+def test_experts_without_evidence_make_a_blend_without_evidence():
+    found = blend(np.zeros((3, 60, 2)), np.arange(60) % 2, EVEN, PARTS)
+    assert_array_equal(found.held_out, np.zeros((60, 2)))
+    assert np.isfinite(found.scales).all()
+    assert_allclose(found.weights, 1 / 3)
+
+
 def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
     A, codes = opinions(rng, k=600)
     found = blend(A, codes, EVEN, np.arange(600) % FOLDS)
