@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 import reference
 from greenlabel.blend import (
+    DOUBT,
     DRAWN,
     FOLDS,
     MOST_HELD_OUT,
@@ -15,16 +16,18 @@ from greenlabel.blend import (
     blend_blindly,
     choose_weights,
     divide,
+    judged_together,
     log_evidence,
     scale_to_confidence,
 )
 from greenlabel.label_shift import suggested_shares
 
 EVEN = np.ones(3)
+PARTS = np.arange(60) % FOLDS
 
 
 def opinions(rng, k=60, c=3):
-    """Held-out evidence of a good, a middling and a useless expert, and the true classes."""
+    """Held-out evidence (3, k, c) of a good, a middling and a useless expert, and the true classes."""
     codes = rng.integers(0, c, k)
     A = rng.normal(size=(3, k, c))
     A[0, np.arange(k), codes] += 3
@@ -59,6 +62,19 @@ def test_of_very_many_labels_some_are_held_out_once(rng):
     assert (folds == 0).sum() == pytest.approx(MOST_HELD_OUT, rel=0.1)
 
 
+def test_a_row_is_in_the_same_part_in_all_divisions(rng):
+    folds = divide(np.array([0, 1, 1, 1, 2, 2, 2, 2]), rng)
+    parts = judged_together(folds).reshape(len(folds), 7)
+    assert_array_equal(parts, np.broadcast_to(folds[0, 1:], parts.shape))
+
+
+def test_rows_held_out_in_one_fold_are_judged_in_parts_too(rng):
+    folds = divide(np.arange(20_000) % 4, rng)
+    parts = judged_together(folds)
+    assert len(parts) == (folds == 0).sum()
+    assert np.bincount(parts).min() > len(parts) / FOLDS * 0.8
+
+
 # Weights ----------------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +91,7 @@ def test_weights_minimise_the_penalised_loss(rng):
 
 
 def test_the_better_expert_has_the_larger_weight(rng):
-    found = blend(*opinions(rng), EVEN)
+    found = blend(*opinions(rng), EVEN, PARTS)
     assert found.weights.sum() == pytest.approx(1)
     assert found.weights[0] > found.weights[1] > found.weights[2] - 0.05
 
@@ -85,15 +101,67 @@ def test_without_evidence_weights_stay_what_they_were():
     assert_allclose(choose_weights(A, np.arange(20) % 2, np.array([0.6, 0.3, 0.1])), [0.6, 0.3, 0.1], atol=1e-6)
 
 
-def test_the_blend_on_held_out_rows_is_the_sum_of_scaled_opinions(rng):
+def fit_slowly(A, codes, before):
+    """Temperatures of the experts times their weights, by searches that know no slope."""
+    own = [slow_temperature(opinion, codes, 1.0) for opinion in A]
+    scaled = A * np.array(own)[:, None, None]
+    strength = DRAWN * np.sqrt(len(codes))
+    start = (before, scaled, codes, before, strength)
+    found = minimize(reference.penalised_loss, start[0], args=start[1:], bounds=[(0, None)] * len(A), method="SLSQP")
+    return found.x * own
+
+
+def slow_temperature(A, codes, doubt):
+    c = A.shape[1]
+    target = (np.eye(c)[codes] * len(codes) + doubt / c) / (len(codes) + doubt)
+    grid = np.exp(np.linspace(-7, 5, 1201))
+    return min(grid, key=lambda t: -(target * np.log(softmax(t * A, axis=1) + 1e-300)).sum())
+
+
+def test_each_part_of_the_rows_is_blended_with_weights_from_the_others(rng):
     A, codes = opinions(rng)
-    found = blend(A, codes, EVEN)
-    assert_allclose(found.held_out, np.tensordot(found.scales, A, 1), atol=1e-12)
+    found = blend(A, codes, EVEN, PARTS)
+    whole = np.tensordot(fit_slowly(A, codes, EVEN / 3), A, 1)
+    slow = np.zeros_like(whole)
+    for part in range(FOLDS):
+        rest = part != PARTS
+        mixed = np.tensordot(fit_slowly(A[:, rest], codes[rest], EVEN / 3), A, 1)
+        slow[~rest] = mixed[~rest] * np.linalg.norm(whole) / np.linalg.norm(mixed)
+    t = slow_temperature(slow, codes, DOUBT)
+    assert_allclose(found.held_out, t * slow, atol=0.02 * np.abs(t * slow).max())
+    assert_allclose(np.tensordot(found.scales, A, 1), t * whole, atol=0.02 * np.abs(t * whole).max())
+
+
+def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_judged_by(rng):
+    A, codes = opinions(rng)
+    other = np.where(PARTS == 0, (codes + 1) % 3, codes)
+    one, two = (blend(A, known, EVEN, PARTS).held_out[PARTS == 0] for known in (codes, other))
+    assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), atol=1e-9)
+
+
+def test_experts_that_know_nothing_are_right_as_often_as_chance(rng):
+    """With weights from the same rows they would seem right six times of ten, and as sure of it."""
+    right, sure = [], []
+    for _ in range(40):
+        codes = rng.permutation(np.arange(20) % 2)
+        noise = rng.normal(size=(6, 20, 2))
+        found = blend(noise - noise.mean(axis=2, keepdims=True), codes, np.ones(6), np.arange(20) % FOLDS)
+        right.append((found.held_out.argmax(axis=1) == codes).mean())
+        sure.append(softmax(found.held_out, axis=1).max(axis=1).mean())
+    assert 0.4 < np.mean(right) < 0.53
+    assert np.mean(sure) < 0.57
+
+
+def test_experts_without_evidence_make_a_blend_without_evidence():
+    found = blend(np.zeros((3, 60, 2)), np.arange(60) % 2, EVEN, PARTS)
+    assert_array_equal(found.held_out, np.zeros((60, 2)))
+    assert np.isfinite(found.scales).all()
+    assert_allclose(found.weights, 1 / 3)
 
 
 def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
     A, codes = opinions(rng, k=600)
-    found = blend(A, codes, EVEN)
+    found = blend(A, codes, EVEN, np.arange(600) % FOLDS)
     right = (found.held_out.argmax(axis=1) == codes).mean()
     assert softmax(found.held_out, axis=1).max(axis=1).mean() == pytest.approx(right, abs=0.03)
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -287,6 +288,24 @@ def test_intervals_hold_as_often_as_they_say_on_generated_data():
         widths.append(found.high - found.low)
     assert np.mean(inside) >= 0.85
     assert np.mean(widths) < 0.35
+
+
+@pytest.mark.slow
+def test_twenty_labels_of_a_mixed_table_state_neither_too_much_nor_too_little(monkeypatch):
+    """Forty tables, labels drawn at random and by class. Weights from the rows that judge them would state 4 % more."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    from mixed_tables import mixed_table
+
+    gaps, inside = [], []
+    for seed in range(40):
+        frame, true, _ = mixed_table(seed)
+        filled, result = label_table(frame, "kind")
+        share, low, high = result.estimated_accuracy
+        right = (filled["kind"] == true).filter(frame["kind"].is_null()).mean()
+        gaps.append(share - right)
+        inside.append(low <= right <= high)
+    assert abs(np.mean(gaps)) < 0.02
+    assert np.mean(inside) >= 0.85
 
 
 # One story ------------------------------------------------------------------------------------------------------------

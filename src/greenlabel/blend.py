@@ -2,10 +2,13 @@
 
     A_e (l, c)   held-out evidence of expert e on the labelled rows, centred, times a temperature of its own
     w            argmin  - sum_i log softmax(sum_e w_e A_e)_{i y_i}  +  lambda sqrt(l) |w - w0|^2,   w >= 0
+    U            sum_e w_e A_e on each fold, w from the other folds
     F            t (sum_e w_e A_e) + log(q / p)          on all rows: log-probabilities up to a constant of the row
 
-The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. One temperature
-t makes the probabilities of F those of the held-out rows. Labels are often drawn class by class, so that their shares p
+The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. Weights fit the
+rows that they were chosen by better than others, so the blend is judged by rows that did not choose them: U is the sum
+over experts with the weights of the other folds, put on one scale, and the temperature t makes the probabilities of
+t U those of the held-out rows. Labels are often drawn class by class, so that their shares p
 say nothing about the data: q are the shares that the unlabelled rows suggest, drawn towards p where the experts cannot
 tell the classes apart.
 
@@ -29,7 +32,7 @@ FOLDS = 5
 DIVISIONS = 2
 MOST_HELD_OUT = 2000  # labelled rows that are held out at all
 DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
-DOUBT = 2.0  # observations spread over all classes that stand beside the held-out ones when t is chosen
+DOUBT = 1.5  # observations spread over all classes that stand beside the held-out ones when t is chosen
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
 TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
 
@@ -56,6 +59,16 @@ def _spread_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
     return fold
 
 
+def judged_together(folds: Ints) -> Ints:
+    """Parts (k,) of the held-out rows of all divisions, one below the other: each is judged by weights of the others.
+
+    The folds of the first division, so that a row is in the same part in all of them; where rows are held out in one
+    fold, every fifth.
+    """
+    part = folds[0] if folds[0].max() > 0 else np.arange(folds.shape[1]) % FOLDS
+    return np.broadcast_to(part, folds.shape)[folds >= 0]
+
+
 def log_evidence(p: Floats) -> Floats:
     """Centred logarithms of probabilities (rows, c)."""
     log_p = np.log(p + FLOOR / p.shape[1])
@@ -69,22 +82,49 @@ class Blend:
     scales: Floats  # (e,) what the evidence of each expert is multiplied by before it is added
     own: Floats  # (e,) the temperature at which the evidence of each expert alone gives its probabilities
     weights: Floats  # (e,) the share of each expert in the evidence on held-out rows; sum to 1
-    held_out: Floats  # (k, c) the blend on the k held-out rows, all divisions below each other; empty without any
+    held_out: Floats  # (k, c) t U on the k held-out rows, all divisions below each other; empty without any
     codes: Ints  # (k,) their true classes
 
 
-def blend(held_out: Floats, codes: Ints, trust: Floats) -> Blend:
+def blend(held_out: Floats, codes: Ints, trust: Floats, parts: Ints) -> Blend:
     """Weights and temperature from the held-out evidence (e, k, c) of rows with these classes (k,).
 
     trust (e,): how the experts weigh against each other before any evidence.
+    parts (k,): the blend on the rows of a part is made with weights from the rows of all others.
     """
-    own = np.array([choose_temperature(A, codes) for A in held_out])
-    A = own[:, None, None] * held_out
-    w = choose_weights(A, codes, trust / trust.sum())
-    t = choose_temperature(np.tensordot(w, A, 1), codes, DOUBT)
-    part = w * np.sqrt((A**2).mean(axis=(1, 2)))  # an expert that says nothing has no part, whatever its weight
+    own, w = fit_weights(held_out, codes, trust)
+    U = out_of_fold(held_out, codes, trust, parts, np.tensordot(w * own, held_out, 1))
+    t = choose_temperature(U, codes, DOUBT)
+    part = w * own * root_mean_square(held_out)  # an expert that says nothing has no part, whatever its weight
     shares = part / part.sum() if part.sum() > 0 else w / w.sum()
-    return Blend(t * w * own, own, shares, np.tensordot(t * w, A, 1), codes)
+    return Blend(t * w * own, own, shares, t * U, codes)
+
+
+def fit_weights(held_out: Floats, codes: Ints, trust: Floats) -> tuple[Floats, Floats]:
+    """The temperature of each expert alone (e,) and its weight (e,)."""
+    own = np.array([choose_temperature(A, codes) for A in held_out])
+    return own, choose_weights(own[:, None, None] * held_out, codes, trust / trust.sum())
+
+
+def out_of_fold(held_out: Floats, codes: Ints, trust: Floats, parts: Ints, whole: Floats) -> Floats:
+    """U (k, c): the blend on each part of the rows, made with weights from the others.
+
+    Weights differ in size from part to part, and a size is what a temperature is to be found for: each blend is first
+    given that of ``whole`` (k, c), the one with weights from all rows.
+    """
+    U = np.empty_like(whole)
+    for number in np.unique(parts):
+        here = parts == number
+        own, w = fit_weights(held_out[:, ~here], codes[~here], trust)
+        found = np.tensordot(w * own, held_out, 1)
+        size = root_mean_square(found)
+        U[here] = found[here] * (root_mean_square(whole) / size if size > 0 else 1.0)
+    return U
+
+
+def root_mean_square(A: Floats) -> Any:
+    """Of rows and classes, the last two axes."""
+    return np.sqrt((A**2).mean(axis=(-2, -1)))
 
 
 def blend_blindly(typical_lead: Floats, c: int, trust: Floats) -> Blend:

@@ -15,6 +15,7 @@ from greenlabel.blend import (
     blend,
     blend_blindly,
     divide,
+    judged_together,
     probabilities_of,
     scale_to_confidence,
 )
@@ -141,7 +142,8 @@ class BlendedClassifier(GraphClassifier):
             leads = np.array([typical_lead(expert.own_evidence) for expert in self._experts])
             return blend_blindly(leads, len(self.classes_), trust)
         codes = np.broadcast_to(self._labels.codes, self._told.shape)[self._told]
-        return blend(np.stack([expert.held_out[self._told] for expert in self._experts]), codes, trust)
+        held_out = np.stack([expert.held_out[self._told] for expert in self._experts])
+        return blend(held_out, codes, trust, judged_together(self._folds))
 
     def _tell(self) -> None:
         """The experts, their weights, and how each alone and the blend do on held-out rows."""
