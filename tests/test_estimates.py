@@ -292,7 +292,7 @@ def test_intervals_hold_as_often_as_they_say_on_generated_data():
 
 @pytest.mark.slow
 def test_twenty_labels_of_a_mixed_table_state_neither_too_much_nor_too_little(monkeypatch):
-    """Forty tables, labels drawn at random and by class. Weights from the rows that judge them would state 4 % more."""
+    """Forty tables, labels drawn at random and by class. Weights from the rows that judge them state 3 points more."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     from mixed_tables import mixed_table
 
