@@ -81,9 +81,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+INPUTS = ("goods.csv", "goods.parquet", "goods.xlsx", "rows")
+
+
 def left(folder):
     """What is new in the folder; hidden names too."""
-    return sorted(path.name for path in folder.iterdir() if path.name not in ("goods.csv", "goods.parquet", "rows"))
+    return sorted(path.name for path in folder.iterdir() if path.name not in INPUTS)
 
 
 # The same answers ---------------------------------------------------------------------------------------------------
@@ -172,6 +175,8 @@ def test_predict_keeps_labels_and_adds_up_what_it_says(folder, capsys):
         facts.append(json.loads(capsys.readouterr().out))
     speed = facts[1].pop("stream")
     assert speed["blocks"] == 9
+    for found in facts:
+        assert found.pop("seconds")["writing"] > 0
     assert facts[0] == facts[1]
     assert facts[0]["values_never_seen"] == {"color": N}
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
@@ -282,20 +287,20 @@ def test_sizes_are_read(text, size):
 def test_a_bar_shows_the_time_left_of_blocks_alone(monkeypatch):
     from rich.console import Console
 
-    with progress(True, False) as bar:
+    with progress(True, False, None) as bar:
         assert isinstance(bar, Bar)
     monkeypatch.setenv("COLUMNS", "100")
     told = []
     for counted in (False, True):
         console = Console(force_terminal=True, width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
-        monkeypatch.setattr("greenlabel.tables.commands.Console", lambda console=console, **options: console)
-        with progress(False, False) as bar:
+        monkeypatch.setattr("greenlabel.tables.progress.Console", lambda console=console, **options: console)
+        with progress(False, False, None) as bar:
             if counted:
                 bar.expect(10)
-            bar.announce("reading")
-            for _ in range(8):
-                time.sleep(0.02)
-                bar.tick()
+            with bar.stages("reading"):
+                for _ in range(8):
+                    time.sleep(0.02)
+                    bar.tick()
             bar._shown.refresh()
             told.append(console.export_text())
     assert " left" in told[1]
@@ -453,7 +458,11 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
     "into the input": (None, ["rows", "-t", "kind", "-o", "rows/out/"], "lies in the folder that is read"),
     "over the input": (None, ["rows", "-t", "kind", "-o", "rows/", "--force"], "holds the table that is read"),
     "over a file": (None, ["rows/*.parquet", "-t", "kind", "-o", "rows/r0.parquet", "-f"], "holds the table that"),
-    "no blocks": (None, ["goods.xlsx", "-t", "kind", "--scheduler", "local"], "cannot be read in blocks"),
+    "no blocks": (
+        lambda: goods().write_excel("goods.xlsx"),
+        ["goods.xlsx", "-t", "kind", "--scheduler", "local"],
+        "cannot be read in blocks",
+    ),
     "a torn row": (
         lambda: Path("goods.csv").write_bytes(Path("goods.csv").read_bytes()[:-40]),
         CSV,
