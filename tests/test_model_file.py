@@ -70,6 +70,8 @@ def test_a_loaded_model_shows_itself_and_can_be_cloned(table, tmp_path, method):
     assert loaded.get_params() == model.get_params()
     assert repr(clone(loaded)) == repr(model)
     assert_array_equal(loaded.classes_, model.classes_)
+    with pytest.raises(AttributeError, match="for new rows keeps no transduction of the rows of its fit; use predict"):
+        loaded.transduction_  # noqa: B018
 
 
 def features_and(table, model):

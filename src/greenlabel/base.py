@@ -55,6 +55,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     _unit: float | None  # of the features
     _wants_offsets = False
+    _is_slim = False  # a copy for new rows
     _only_for_fit: tuple[str, ...] = ("_operator", "_graph", "_component")
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -124,6 +125,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._labels = labels
         self.classes_ = labels.classes
         self._kept: dict[str, Any] = {}
+        self._is_slim = False
         self._spread()
         return self
 
@@ -208,6 +210,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(answer[known] == y[known], weights=weight[known]))
 
     def _keep(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._kept and self._is_slim:
+            raise AttributeError(
+                f"a {type(self).__name__} for new rows keeps no {name} of the rows of its fit; use predict_proba."
+            )
         if name not in self._kept:
             self._kept[name] = compute()
         return self._kept[name]
@@ -286,7 +292,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """The same, for scores alone."""
         slim = copy.copy(self)
         slim._labels = replace(self._labels)  # without its matrix of n rows
-        slim._kept = {}
+        slim._kept, slim._is_slim = {}, True
         for name in self._only_for_fit:
             slim.__dict__.pop(name, None)
         return slim

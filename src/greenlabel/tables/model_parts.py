@@ -283,7 +283,7 @@ def read_base(part: Part, cls: type) -> Any:
     model._unit, model._is_graph = part.real("unit", *UNITS), getattr(model, "graph", "knn") == "precomputed"
     model._labels = read_labels(part.part("labels"), model.classes_)
     model.n_components_ = part.whole("components", 1, model._labels.n)
-    model._kept = {}
+    model._kept, model._is_slim = {}, True
     if part.has("names"):
         names = part.texts("names")
         if len(names) != model.n_features_in_:
