@@ -55,6 +55,12 @@ def test_columns_are_recognised_in_any_order_and_what_is_changed_outside_stays_k
     assert operator.operator.asked == 0
 
 
+def test_numbers_on_all_rows_are_not_kept(operator, Y, rng):
+    dense = rng.normal(size=(200, 3))
+    assert_array_equal(operator.solve(dense), operator.operator.solve(dense))
+    assert not operator._solved
+
+
 def test_other_tolerances_and_values_are_other_columns(operator, Y):
     operator.solve(Y)
     assert_array_equal(operator.solve(Y, 1e-3), operator.operator.solve(Y, 1e-3))

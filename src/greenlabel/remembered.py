@@ -33,6 +33,8 @@ class Remembering(GreenOperator):
         return Remembering(self.operator.with_shift(graph, shift))
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        if not sp.issparse(Y):  # no labels, but numbers on all rows, which do not come twice
+            return self.operator.solve(Y, tolerance)
         Y = sp.csc_array(Y)
         keys = [_key(Y, column, tolerance) for column in range(Y.shape[1])]
         found = [self._solved.get(key) for key in keys]  # threads that solve at the same time may keep and drop others
