@@ -12,10 +12,12 @@ from greenlabel.blend import (
     DRAWN,
     FOLDS,
     MOST_HELD_OUT,
+    NEW,
     blend,
     blend_blindly,
     choose_weights,
     divide,
+    divide_again,
     judged_together,
     log_evidence,
     scale_to_confidence,
@@ -54,6 +56,48 @@ def test_the_only_label_of_a_class_is_never_held_out(rng):
 
 def test_one_label_per_class_leaves_nothing_to_hold_out(rng):
     assert (divide(np.arange(7), rng) == -1).all()
+
+
+def test_of_very_many_labels_a_class_of_two_keeps_one():
+    codes = np.concatenate([np.arange(4000) % 2, np.repeat(np.arange(2, 202), 2)])
+    (fold,) = divide(codes, np.random.default_rng(0))
+    assert set(codes[fold < 0]) == set(range(202))
+
+
+def test_the_same_labels_are_divided_again_as_they_were(rng):
+    codes = rng.integers(0, 5, 60)
+    first = divide(codes, np.random.default_rng(7))
+    assert_array_equal(divide_again(codes, first[0], np.random.default_rng(7)), first)
+
+
+def test_rows_with_other_labels_stay_in_their_fold_and_new_ones_even_it_out(rng):
+    before = np.concatenate([divide(np.arange(40) % 4, rng)[0], np.full(30, NEW)])
+    codes = np.concatenate([rng.integers(0, 4, 40), np.repeat([0, 1, 4], 10)])
+    folds = divide_again(codes, before, rng)
+    assert_array_equal(folds[0, :40], before[:40])
+    of_new_class = np.bincount(folds[0, codes == 4], minlength=FOLDS)
+    assert_array_equal(of_new_class, np.full(FOLDS, 2))
+    for code in (0, 1):
+        was = np.bincount(before[:40][codes[:40] == code], minlength=FOLDS)
+        now = np.bincount(folds[0, codes == code], minlength=FOLDS)
+        assert now.max() <= max(was.max(), np.ceil(now.sum() / FOLDS))
+    for fold in folds:
+        for number in range(FOLDS):
+            assert set(codes[fold != number]) == {0, 1, 2, 3, 4}
+
+
+def test_a_row_that_all_folds_have_seen_is_not_held_out_later(rng):
+    codes, before = np.array([0, 1, 2, 0, 1, 2]), np.array([-1, -1, -1, NEW, NEW, NEW])
+    folds = divide_again(codes, before, rng)
+    assert (folds[:, :3] == -1).all()
+    assert (folds[:, 3:] >= 0).all()
+
+
+def test_a_class_whose_rows_are_left_in_one_fold_keeps_one_of_them(rng):
+    codes, before = np.array([0, 0, 0, 1, 1]), np.array([2, 2, 2, 1, 3])
+    folds = divide_again(codes, before, rng)
+    assert_array_equal(folds[0], [-1, 2, 2, 1, 3])
+    assert_array_equal(folds[1] < 0, [True, False, False, False, False])
 
 
 def test_of_very_many_labels_some_are_held_out_once(rng):

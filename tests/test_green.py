@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
@@ -172,6 +172,27 @@ def test_conjugate_gradients_solve_the_system_for_columns_of_any_size(graph, rng
     X = SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(B)
     residual = np.linalg.norm((graph.degree + 0.01)[:, None] * X - graph.S @ X - B, axis=0)
     assert (residual <= 1e-7 * np.linalg.norm(B, axis=0)).all()
+
+
+@pytest.mark.parametrize("weight", [1e-60, 1, 1e60])
+def test_rough_scores_are_within_their_tolerance_whatever_the_size_of_weights(graph, rng, weight):
+    """They are found in single precision, in which squares of such weights do not exist."""
+    B = rng.normal(size=(graph.n, 5)) * np.array([1e-12, 1, 1e12, 0, 1])
+    S, diagonal = graph.S * weight, (graph.degree + 0.01) * weight
+    X = SparseSystem(S, diagonal, "no advice").solve(B, 1e-3)
+    root = np.sqrt(diagonal)[:, None]
+    residual = np.linalg.norm((diagonal[:, None] * X - S @ X - B) / root, axis=0)
+    assert (residual <= 1.01e-3 * np.linalg.norm(B / root, axis=0)).all()
+    assert X.dtype == np.float64
+
+
+@pytest.mark.parametrize("tolerance", [1e-13, 1e-8, 1e-3])
+def test_the_scores_of_a_class_do_not_depend_on_other_classes_to_the_bit(graph, rng, tolerance):
+    operator = SparseGreen(graph, 0.01)
+    Y = (rng.uniform(size=(graph.n, 9)) < 0.1).astype(float)
+    F = operator.solve(Y, tolerance)
+    for columns in ([0], [3], [2, 5], [8, 1, 4], list(range(8))):
+        assert_array_equal(operator.solve(Y[:, columns], tolerance), F[:, columns])
 
 
 @pytest.mark.parametrize("per_class", [1, 3])

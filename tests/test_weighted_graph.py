@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 
-from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier
-from greenlabel.blend import divide
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
+from greenlabel.blend import NEW, blend, divide, divide_again, suggested_shares
+from greenlabel.checks import check_seed
 from greenlabel.datasets import keep_labels
 from greenlabel.experts import Task, learn_all, usual_experts
-from greenlabel.labels import Labels
+from greenlabel.labels import Labels, read_labels
 from greenlabel.neighbors import ClusterSearch
 
+SEED = int(check_seed(0).integers(2**31))  # of a blend with random_state=0
 MODELS = {"estimators": GreenClassifier, "anchored": AnchoredGreenClassifier}
 
 
@@ -93,6 +96,123 @@ def test_all_labels_of_a_fold_are_unknown_to_its_weighted_graph():
     changed = held_out(other)
     assert_array_equal(changed[fold[0] == 2], straight[fold[0] == 2])
     assert (changed[fold[0] != 2] != straight[fold[0] != 2]).any()
+
+
+# Other labels ------------------------------------------------------------------------------------------------------
+
+
+def task_of(X, y, before=None):
+    """The labels as the blend divides them with this seed; ``before``: in which folds rows were (n,)."""
+    labels, rng = read_labels(y, len(X), "test"), np.random.default_rng(SEED)
+    codes = labels.codes
+    folds = divide(codes, rng) if before is None else divide_again(codes, before[labels.rows], rng)
+    return Task(X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, codes), folds)
+
+
+def blend_with_the_importances_of(first, X, other):
+    """Scores and out-of-fold scores of a blend that learns ``other`` from the start, but for the feature weights."""
+    told = task_of(X, first)
+    before = np.full(len(X), NEW)
+    before[told.labels.rows] = told.folds[0]
+    task, experts = task_of(X, other, before), usual_experts(X, SEED)
+    trees = experts[1].learn(told, {})
+    learned = [expert.learn(task, {"trees": trees}) for expert in experts]
+    out = task.folds >= 0
+    codes = np.broadcast_to(task.labels.codes, out.shape)[out]
+    b = blend(np.stack([e.held_out[out] for e in learned]), codes, np.array([e.trust for e in learned]))
+    F = sum(scale * expert.own_evidence for scale, expert in zip(b.scales, learned, strict=True))
+    given = task.labels.shares
+    shares = suggested_shares(softmax(b.held_out, axis=1), codes, softmax(F, axis=1).mean(axis=0), given)
+    H = np.zeros((*out.shape, len(given)))
+    H[out] = b.held_out
+    return F + np.log(shares / given), H.sum(axis=0) / np.maximum(out.sum(axis=0), 1)[:, None]
+
+
+@pytest.mark.parametrize("kind", ["more", "changed", "fewer", "others", "other classes"])
+def test_other_labels_are_learned_anew_but_for_the_weights_of_the_features(kind, noisy_columns):
+    X, y = noisy_columns
+    few = keep_labels(y, 10, random_state=0)
+    other = relabelled(kind, few, y)
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    assert model._seed == SEED
+    model.relabel(keep_labels(y, 20, random_state=5))  # what was there in between does not matter
+    scores, out_of_fold = blend_with_the_importances_of(few, model._X, other)
+    assert_allclose(model.relabel(other).scores_, scores, rtol=1e-10, atol=1e-10)
+    assert_allclose(leave_one_out(model), out_of_fold, rtol=1e-10, atol=1e-10)
+
+
+def relabelled(kind, few, y):
+    rng, free, known = np.random.default_rng(3), np.flatnonzero(few == -1), np.flatnonzero(few != -1)
+    other = few.copy()
+    if kind == "more":
+        other[free[:12]] = y[free[:12]]
+    elif kind == "changed":
+        other[known[:5]] = (few[known[:5]] + 1) % 3
+    elif kind == "fewer":
+        other[rng.permutation(known)[:15]] = -1
+    elif kind == "others":
+        other = keep_labels(np.where(few == -1, y, -1), 10, random_state=1)
+    else:
+        other = np.where(few == -1, -1, few % 2)
+        other[free[:5]] = 2
+    return other
+
+
+@pytest.fixture
+def noisy_columns():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    return (rng.normal(size=(300, 6)) + y[:, None] * [2, 1, 0, 0, 0, 0]), y
+
+
+def test_relabel_builds_no_graph(noisy_columns, monkeypatch):
+    X, y = noisy_columns
+    model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 10, random_state=0))
+
+    def fail(*args, **kwargs):
+        raise AssertionError("relabel built something again")
+
+    for name in ("graph_search", "knn_graph", "make_graph"):
+        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
+    monkeypatch.setattr("greenlabel.neighbors.Search.nearest", fail)
+    monkeypatch.setattr("scipy.linalg.cho_factor", fail)
+    model.relabel(keep_labels(y, 10, random_state=1))
+    assert (model.transduction_ == y).mean() > 0.7
+
+
+def accuracy_on_noise_after_relabel(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 100)).astype(np.float32), rng.permutation(np.repeat([0, 1], 30))
+    first, more = (np.where(np.arange(60) < stop, y, -1) for stop in (40, 46))
+    return BlendedClassifier(random_state=0).fit(X, first).relabel(more).expert_scores_["weighted graph"]["accuracy"]
+
+
+def test_on_noise_the_weighted_graph_stays_right_by_chance_when_labels_are_added(monkeypatch):
+    """Rows whose labels weighted the features stay in their folds. In others, they would be recognised in noise."""
+    honest = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
+    assert np.mean(honest) < 0.5 + 3 * 0.5 / np.sqrt(10 * 46)
+    monkeypatch.setattr("greenlabel.blended.divide_again", lambda codes, before, rng: divide(codes, rng))
+    told = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
+    assert np.mean(told) > np.mean(honest) + 0.1
+
+
+def test_a_fit_with_one_label_per_class_can_be_told_more(noisy_columns):
+    """It had no folds, so no graph of any fold."""
+    X, y = noisy_columns
+    model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 1, random_state=0))
+    model.relabel(keep_labels(y, 10, random_state=0))
+    assert (model.transduction_ == y).mean() > 0.7
+    assert model.estimated_accuracy_.low > 0.5
+
+
+def test_graphs_of_folds_keep_neither_features_nor_a_second_similarity(noisy_columns):
+    X, y = noisy_columns
+    model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 10, random_state=0))
+    graphs = model._experts[2]._graphs
+    assert len(graphs) == 6
+    assert [graph._search is None for graph in graphs.values()] == [False, *[True] * 5]
+    assert [graph._graph.S.nnz > 0 for graph in graphs.values()] == [True, *[False] * 5]
+    assert "_graphs" not in vars(model.for_new_rows()._experts[2])
 
 
 # Cost -------------------------------------------------------------------------------------------------------------

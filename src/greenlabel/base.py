@@ -104,6 +104,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._build(self._as_built_from(X))
         return self
 
+    def _for_relabel(self) -> Self:
+        """A built model without what only new rows need: it takes labels, and answers for its own rows."""
+        return self
+
     def _as_built_from(self, X: Any) -> Any:
         """Checked features in the form that _build takes."""
         return X

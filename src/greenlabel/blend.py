@@ -34,6 +34,7 @@ MOST_HELD_OUT = 2000  # labelled rows that are held out at all
 DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
 DOUBT = 1.5  # observations spread over all classes that stand beside the held-out ones when t is chosen
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
+NEW = -2  # in place of a fold: the row had no label at the fit
 TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
 
 
@@ -47,7 +48,7 @@ def divide(codes: Ints, rng: np.random.Generator) -> Ints:
     chosen = counts[codes] > 1
     if len(codes) > MOST_HELD_OUT:
         chosen &= rng.uniform(size=len(codes)) < MOST_HELD_OUT / len(codes)
-        return np.where(chosen, 0, -1)[None]
+        return _leave_one_of_each(np.where(chosen, 0, -1), codes)[None]
     return np.stack([np.where(chosen, _spread_evenly(codes, rng), -1) for _ in range(DIVISIONS)])
 
 
@@ -57,6 +58,34 @@ def _spread_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
     fold = np.empty(len(codes), np.intp)
     fold[order] = np.arange(len(codes)) % FOLDS
     return fold
+
+
+def _leave_one_of_each(fold: Ints, codes: Ints) -> Ints:
+    """The folds (l,), where the first row of a class whose rows are all in one fold is held out no more."""
+    for code in np.unique(codes):
+        places = np.flatnonzero(codes == code)
+        if fold[places[0]] >= 0 and (fold[places] == fold[places[0]]).all():
+            fold[places[0]] = -1
+    return fold
+
+
+def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
+    """Folds (r, l) of other labels on the same rows, which what was made for the first folds may be tested by.
+
+    before (l,) is the fold of each row in the first division of the fit. There it stays; -1 was seen by all folds and
+    still is never held out. A row that is NEW goes where its class has the fewest rows.
+    """
+    folds = divide(codes, rng)
+    first = np.where((folds[0] >= 0) & (before != NEW), before, folds[0])
+    counts = np.zeros((codes.max() + 1, max(first.max(), 0) + 1), np.intp)
+    is_new, is_out = before == NEW, first >= 0
+    np.add.at(counts, (codes[is_out & ~is_new], first[is_out & ~is_new]), 1)
+    for place in rng.permutation(np.flatnonzero(is_out & is_new)):
+        of_class = counts[codes[place]]
+        first[place] = np.lexsort((counts.sum(axis=0), of_class))[0]
+        of_class[first[place]] += 1
+    folds[0] = _leave_one_of_each(first, codes)
+    return np.where(folds[0] >= 0, folds, -1)
 
 
 def judged_together(folds: Ints) -> Ints:

@@ -10,11 +10,13 @@ from greenlabel.anchored import AnchoredGreenClassifier
 from greenlabel.base import Bools, Floats, GraphClassifier, Ints
 from greenlabel.blend import (
     DIVISIONS,
+    NEW,
     Blend,
     accuracy_and_loss,
     blend,
     blend_blindly,
     divide,
+    divide_again,
     judged_together,
     probabilities_of,
     scale_to_confidence,
@@ -23,7 +25,7 @@ from greenlabel.checks import check_seed
 from greenlabel.errors import ParameterError
 from greenlabel.estimates import Filled, estimate_accuracy
 from greenlabel.estimators import GreenClassifier
-from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, learn_all, usual_experts
+from greenlabel.experts import Expert, GraphExpert, RowExpert, Task, WeightedGraph, learn_all, usual_experts
 from greenlabel.label_shift import suggested_shares
 from greenlabel.labels import Labels, evenly, evidence
 from greenlabel.scaling import Scaling, find_scaling
@@ -77,6 +79,10 @@ class BlendedClassifier(GraphClassifier):
     expert, probabilities are an order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives
     its out-of-fold scores.
 
+    ``relabel`` keeps the graphs, the weighted ones too: the weights of the features stay as the labels of the fit made
+    them, and everything else is learned anew. With the labels of the fit it gives the answer of the fit, with others
+    that of a fit with these feature weights. Where labels have become many more, ``fit`` again.
+
     Examples
     --------
     >>> from greenlabel import BlendedClassifier
@@ -93,6 +99,14 @@ class BlendedClassifier(GraphClassifier):
         self.refine = refine
         self.random_state = random_state
 
+    def relabel(self, y: Any) -> Self:
+        """Other labels on the same graphs; features keep the weights that the labels of the fit gave them.
+
+        The rows of the fit's labels stay in their folds, so held-out answers stay honest. Without a weighted graph
+        among the experts, the answer is that of a new fit.
+        """
+        return super().relabel(y)
+
     def _check_parameters(self) -> None:
         check_seed(self.random_state)
         check_experts(self.experts)
@@ -107,20 +121,21 @@ class BlendedClassifier(GraphClassifier):
         if isinstance(self.experts, str):
             self._scaling = find_scaling(X, np.random.default_rng(self._seed))
             X = self._scaling.apply(X)
-            self._blank = usual_experts(X, self._seed)
+            self._experts = usual_experts(X, self._seed)
         else:
-            self._blank = [given_expert(name, estimator, X) for name, estimator in self.experts]
+            self._experts = [given_expert(name, estimator, X) for name, estimator in self.experts]
         self._X = X
-        graph = next((expert.model for expert in self._blank if isinstance(expert, GraphExpert)), None)
+        self._first_folds: Ints | None = None  # (n,) of the labels of the fit; NEW where there was none
+        graph = next((expert.model for expert in self._experts if isinstance(expert, GraphExpert)), None)
         self._graph = graph
         self.n_components_ = 1 if graph is None else graph.n_components_
 
     def _spread(self) -> None:
         labels = self._labels
         bounds = None if self._wanted is None else read_shares(self._wanted, labels)
-        folds = divide(labels.codes, np.random.default_rng(self._seed))
+        folds = self._divide(labels)
         task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
-        self._experts = learn_all(self._blank, task)
+        self._experts = learn_all(self._experts, task)
         self.mu_ = float("nan") if self._graph is None else getattr(self._first_graph(), "mu_", float("nan"))
         self._folds, self._told = folds, folds >= 0
         with one_thread():  # many small steps, between which threads would only wait for each other
@@ -135,6 +150,17 @@ class BlendedClassifier(GraphClassifier):
         if bounds is not None:
             self._meet_shares(*bounds)
         self._estimate()
+
+    def _divide(self, labels: Labels) -> Ints:
+        """Folds of the labels; where weighted graphs were made for the first ones, rows stay in theirs."""
+        rng = np.random.default_rng(self._seed)
+        keeps_graphs = any(isinstance(expert, WeightedGraph) for expert in self._experts)
+        if self._first_folds is not None and keeps_graphs:
+            return divide_again(labels.codes, self._first_folds[labels.rows], rng)
+        folds = divide(labels.codes, rng)
+        self._first_folds = np.full(labels.n, NEW, np.int8)
+        self._first_folds[labels.rows] = folds[0]
+        return folds
 
     def _weigh(self) -> Blend:
         trust = np.array([expert.trust for expert in self._experts])
@@ -266,7 +292,7 @@ class BlendedClassifier(GraphClassifier):
         told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
         return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
 
-    _only_for_fit = ("_blank", "_X", "_F", "_graph", "_folds", "_told", "experts_", "expert_scores_")
+    _only_for_fit = ("_X", "_F", "_graph", "_folds", "_first_folds", "_told", "experts_", "expert_scores_")
 
     def for_new_rows(self) -> Self:
         self._check_fitted()

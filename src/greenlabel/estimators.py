@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from greenlabel.base import ROUGH, Bools, Floats, GraphClassifier, Ints
 from greenlabel.checks import (
@@ -43,6 +45,7 @@ from greenlabel.green import (
 )
 from greenlabel.labels import Labels
 from greenlabel.neighbors import QUICK_OPERATIONS, graph_search, working
+from greenlabel.remembered import Remembering
 from greenlabel.repeated import LoneNode, for_rows
 
 LEFT_OUT_AT_ONCE = 128  # columns of G that leave_one_out holds in memory
@@ -72,6 +75,7 @@ class _KnnClassifier(GraphClassifier):
     _nodes: AllDistinct  # of the graph: which rows are equal
     _is_quick = False  # where a graph is one of many: approximate neighbours from fewer rows on, and the usual mu
     _tolerance = TOLERANCE  # of the scores
+    _remembers = False  # whether columns of scores that were solved are kept for other labels
 
     def _check_parameters(self) -> None:
         self._wants_offsets = check_offsets(self.class_offsets)
@@ -111,6 +115,11 @@ class _KnnClassifier(GraphClassifier):
         self._component = self._nodes.to_rows(graph.component)
         self._n, self._mean_degree = graph.n, graph.mean_degree
         self._prepare(graph)
+
+    def _for_relabel(self) -> Self:
+        slim = copy(self)
+        slim._search = None
+        return slim
 
     def _all_scores(self) -> Floats:
         return self._F
@@ -273,11 +282,17 @@ class GreenClassifier(_LinearClassifier):
     def _make_operators(self, graph: Graph) -> Iterator[tuple[float, GreenOperator]]:
         """The operator of the usual mu, then of those that may be chosen instead."""
         usual = choose_mu(self._wanted_mu, KNN_SHIFT * graph.mean_degree, graph.n)
-        first = LoneNode() if graph.n == 1 else SOLVERS[self._solver_name()](graph, graph.n * usual)
+        first = self._first_operator(graph, graph.n * usual)
         yield usual, first
         if self._wanted_mu == "auto" and self._can_choose():
             for times in TIMES_OF_MU[1:]:
                 yield usual * times, first.with_shift(graph, graph.n * usual * times)
+
+    def _first_operator(self, graph: Graph, shift: float) -> GreenOperator:
+        if graph.n == 1:
+            return LoneNode()
+        operator = SOLVERS[self._solver_name()](graph, shift)
+        return Remembering(operator) if self._remembers and self._solver_name() == "cg" else operator
 
     def _solver_name(self) -> str:
         by_size = "direct" if self._n <= DIRECT_ROWS else "cg"
@@ -291,6 +306,13 @@ class GreenClassifier(_LinearClassifier):
 
     def _use_mu(self, mu: float) -> None:
         self.mu_, self._operator = mu, for_rows(self._operators[self._k][mu], self._nodes)
+
+    def _for_relabel(self) -> Self:
+        slim = super()._for_relabel()
+        if self._solver_name() == "cg":  # whose operators have the similarity in a form of their own
+            slim._graphs = {k: replace(graph, S=sp.csr_array(graph.S.shape)) for k, graph in self._graphs.items()}
+            slim._graph = slim._graphs[self._k]
+        return slim
 
     def _as_chosen(self) -> Self:
         """A copy that stays with its mu and its number of neighbours, whatever labels it is given."""
@@ -315,10 +337,12 @@ class GreenClassifier(_LinearClassifier):
         super()._spread()
 
     def _without_own(self, places: Ints) -> Floats:
-        """Leave-one-out scores, roughly; 0 where no other label reaches."""
+        """Leave-one-out scores, roughly; 0 where no other label reaches. G is symmetric: F_i = (Y'G e_i)'."""
         rows, codes = self._labels.rows[places], self._labels.codes[places]
-        F = self._operator.solve(self._labels.Y, ROUGH)[rows]
-        return scores_without_own_label(self._operator, F, rows, codes, ROUGH) * self._joined()[places, None]
+        G = self._operator.columns(rows, ROUGH)
+        F = (self._labels.Y.T @ G).T
+        F[np.arange(len(rows)), codes] -= G[rows, np.arange(len(rows))]
+        return F * self._joined()[places, None]
 
     def _score_new(self, mean: Floats, degree: Floats) -> Floats:
         return score_of_new_rows(mean, degree, self._n * self.mu_, self._labels.counts / self._n)

@@ -42,10 +42,11 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ANCHORED_ROWS = 200_000  # beyond so many rows the graph is an anchored one
-WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted graph, which is built FOLDS + 1 times
+WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted graph, built FOLDS + 1 times and kept
 TREES = 100
 ROUGHLY = 1e-3  # tolerance of held-out scores
 FINELY = 1e-8  # tolerance of the scores of a weighted graph, whose neighbours are approximate too
+WHOLE = -3  # in place of a fold: the graph of all labels
 KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
 
@@ -90,7 +91,7 @@ class Expert:
     def for_new_rows(self) -> Self:
         """A copy with what ``evidence`` needs."""
         slim = copy(self)
-        for name in ("held_out", "own_evidence", "importances", "estimator", "_make"):
+        for name in ("held_out", "own_evidence", "importances", "estimator", "_make", "_graphs"):
             slim.__dict__.pop(name, None)
         if isinstance(slim.model, GraphClassifier):
             slim.model = slim.model._slim()
@@ -139,35 +140,47 @@ def same_on_all_threads(n: int) -> AbstractContextManager[None]:
 class WeightedGraph(Expert):
     """``make(tolerance)`` is a model without a graph, ``trees`` names the expert whose importances weight the features.
 
-    The graph of a fold is asked for the rows of that fold alone and forgotten; all of them are built side by side.
+    The graph of a fold is asked for the rows of that fold alone; all of them are built side by side. They are built for
+    the first labels and stay. Rows keep their folds when labels change (``divide_again``), so no graph has ever seen a
+    label of the rows that it is asked for. A fold that the first labels did not have holds new rows only, whose labels
+    no graph has seen: the graph of all labels answers for it.
     """
 
     _factor: Floats
 
     def __init__(self, name: str, make: Callable[[float], GraphClassifier], trees: str):
         self.name, self._make, self._trees = name, make, trees
+        self._graphs: dict[int, GraphClassifier] = {}  # of each fold and of WHOLE, without labels
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert, trees, labels = copy(self), learned[self._trees], task.labels
-        assert isinstance(trees, TreesExpert)
-        expert._factor = importance_factor(trees.model.feature_importances_)
-        first = task.nothing()[0]
+        expert, labels, fold, first = copy(self), task.labels, task.folds[0], task.nothing()[0]
+        numbers = np.unique(fold[fold >= 0]).tolist()
+        if not self._graphs:
+            expert._build(task.X, learned[self._trees], numbers)
 
-        def hold_out(out: NDArray[np.bool_], importance: Floats) -> None:
-            model = self._graph(task.X, importance_factor(importance), labels.without(out), ROUGHLY)
+        def spread(number: int) -> GraphClassifier:
+            out = fold == number
+            model = copy(expert._graphs.get(number, expert._graphs[WHOLE]))._take(labels.without(out))
             first[out] = graph_evidence(model.scores_[labels.rows[out]], model.reached_[labels.rows[out]])
+            return model
 
-        splits = zip(task.splits(), trees.importances, strict=True)
-        folds = [partial(hold_out, out, importance) for (division, out), importance in splits if division == 0]
-        whole = partial(self._graph, task.X, expert._factor, labels, FINELY)
-        jobs: list[Callable[[], Any]] = [whole, *folds]
-        expert.model, *_ = in_parallel(lambda job: job(), jobs)
+        expert.model, *_ = in_parallel(spread, [WHOLE, *numbers])
         expert.held_out = task.in_all_divisions(first)
         expert.own_evidence = graph_evidence(expert.model.scores_, expert.model.reached_)
         return expert
 
-    def _graph(self, X: Any, factor: Floats, labels: Labels, tolerance: float) -> GraphClassifier:
-        return self._make(tolerance)._built(weighted(X, factor))._take(labels)
+    def _build(self, X: Any, trees: Expert, numbers: list[int]) -> None:
+        assert isinstance(trees, TreesExpert)
+        importances = [trees.model.feature_importances_, *trees.importances[: len(numbers)]]
+        factors = [importance_factor(importance) for importance in importances]
+
+        def build(number: int, factor: Floats) -> GraphClassifier:
+            model = self._make(FINELY if number == WHOLE else ROUGHLY)._built(weighted(X, factor))
+            return model if number == WHOLE else model._for_relabel()
+
+        keys = [WHOLE, *numbers]
+        graphs = in_parallel(lambda pair: build(*pair), zip(keys, factors, strict=True))
+        self._factor, self._graphs = factors[0], dict(zip(keys, graphs, strict=True))
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model._extend(weighted(X, self._factor)))
@@ -304,7 +317,9 @@ def dense_if_small(X: Any, most: int = 50_000_000) -> Any:
 def plain_graph(n: int, seed: int) -> GraphClassifier:
     if n > ANCHORED_ROWS:
         return AnchoredGreenClassifier(random_state=seed)
-    return GreenClassifier(min(10, n - 1), random_state=seed)
+    model = GreenClassifier(min(10, n - 1), random_state=seed)
+    model._remembers = True
+    return model
 
 
 def quick_graph(n: int, seed: int, tolerance: float) -> GraphClassifier:
@@ -312,7 +327,7 @@ def quick_graph(n: int, seed: int, tolerance: float) -> GraphClassifier:
     if n > ANCHORED_ROWS:
         return AnchoredGreenClassifier(random_state=seed)
     model = GreenClassifier(min(10, n - 1), solver="cg", random_state=seed)
-    model._is_quick, model._tolerance = True, tolerance
+    model._is_quick, model._tolerance, model._remembers = True, tolerance, True
     return model
 
 

@@ -41,6 +41,8 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
+SINGLE = 1e-4  # from this tolerance on, half the digits do
+SINGLE_ROWS = 500_000  # beyond so many rows, sums of single precision are too rough
 MAX_ROUNDS = 5000
 DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
 SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
@@ -151,7 +153,7 @@ class SparseGreen(GreenOperator):
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         F = self._system.solve(centred(Y), tolerance)
-        return F - F.mean(axis=0)
+        return F - column_products(F, np.ones_like(F)) / self.n
 
 
 class AnchorSystem:
@@ -286,11 +288,17 @@ class SparseSystem:
         self._T.sort_indices()
 
     def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
-        X = np.empty_like(B)
-        X[self._order] = self._scale * self._conjugate_gradients(self._scale * B[self._order], tolerance)
+        X, R = np.empty(B.shape), np.ascontiguousarray(self._scale * B[self._order])
+        if tolerance >= SINGLE and len(R) <= SINGLE_ROWS:
+            length = np.sqrt(squared_columns(R))  # columns of length 1 neither overflow nor vanish
+            unit = np.divide(R, length, out=np.zeros_like(R), where=length > 0).astype(np.float32)
+            solved = length * self._conjugate_gradients(unit, self._T.astype(np.float32), tolerance)
+        else:
+            solved = self._conjugate_gradients(R, self._T, tolerance)
+        X[self._order] = self._scale * solved
         return X
 
-    def _conjugate_gradients(self, R: Floats, tolerance: float) -> Floats:
+    def _conjugate_gradients(self, R: Floats, T: sp.csr_array, tolerance: float) -> Floats:
         """X with (I - T) X = R, all columns at once; a column that has converged takes no further part."""
         X = np.zeros_like(R)
         size = squared_columns(R)
@@ -305,9 +313,9 @@ class SparseSystem:
                 active, rr = active[left], rr[left]
             if not len(active):
                 return X
-            q = self._T @ p
+            q = T @ p
             np.subtract(p, q, out=q)
-            step = rr / np.einsum("nc,nc->c", p, q)
+            step = rr / column_products(p, q)
             q *= step
             r -= q
             np.multiply(p, step, out=q)  # q is free now: no further array as large as R is needed
@@ -328,7 +336,18 @@ class SparseSystem:
 
 
 def squared_columns(A: Floats) -> Floats:
-    return np.einsum("nc,nc->c", A, A)
+    return column_products(A, A)
+
+
+def column_products(A: Floats, B: Floats) -> Floats:
+    """a_j'b_j (c,) of each pair of columns; to the bit the same whatever other columns there are.
+
+    Of a single column einsum would add up the rows in another order than of several.
+    """
+    if A.shape[1] == 1:
+        A, B = np.repeat(A, 2, axis=1), np.repeat(B, 2, axis=1)
+        return np.einsum("nc,nc->c", A, B)[:1]
+    return np.einsum("nc,nc->c", A, B)
 
 
 SOLVERS: dict[str, type[EigenGreen | DirectGreen | SparseGreen]] = {
