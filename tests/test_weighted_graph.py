@@ -8,10 +8,11 @@ from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
-from greenlabel.blend import NEW, blend, divide, divide_again, suggested_shares
+from greenlabel.blend import DIVISIONS, NEW, blend, divide, divide_again, judged_together
 from greenlabel.checks import check_seed
 from greenlabel.datasets import keep_labels
 from greenlabel.experts import Task, learn_all, usual_experts
+from greenlabel.label_shift import suggested_shares
 from greenlabel.labels import Labels, read_labels
 from greenlabel.neighbors import ClusterSearch
 
@@ -119,10 +120,15 @@ def blend_with_the_importances_of(first, X, other):
     learned = [expert.learn(task, {"trees": trees}) for expert in experts]
     out = task.folds >= 0
     codes = np.broadcast_to(task.labels.codes, out.shape)[out]
-    b = blend(np.stack([e.held_out[out] for e in learned]), codes, np.array([e.trust for e in learned]))
+    b = blend(
+        np.stack([e.held_out[out] for e in learned]),
+        codes,
+        np.array([e.trust for e in learned]),
+        judged_together(folds),
+    )
     F = sum(scale * expert.own_evidence for scale, expert in zip(b.scales, learned, strict=True))
     given = task.labels.shares
-    shares = suggested_shares(softmax(b.held_out, axis=1), codes, softmax(F, axis=1).mean(axis=0), given)
+    shares = suggested_shares(softmax(b.held_out, axis=1), codes, softmax(F, axis=1).mean(axis=0), given, DIVISIONS)
     H = np.zeros((*out.shape, len(given)))
     H[out] = b.held_out
     return F + np.log(shares / given), H.sum(axis=0) / np.maximum(out.sum(axis=0), 1)[:, None]
