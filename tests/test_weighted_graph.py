@@ -124,7 +124,7 @@ def blend_with_the_importances_of(first, X, other):
         np.stack([e.held_out[out] for e in learned]),
         codes,
         np.array([e.trust for e in learned]),
-        judged_together(folds),
+        judged_together(task.folds),
     )
     F = sum(scale * expert.own_evidence for scale, expert in zip(b.scales, learned, strict=True))
     given = task.labels.shares
