@@ -23,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from greenlabel import BlendedClassifier, GreenClassifier
+from greenlabel.blend.experts import GraphExpert, WeightedGraph
 from greenlabel.datasets import keep_labels
-from greenlabel.experts import GraphExpert, WeightedGraph
-from greenlabel.shares import read_shares, refine
+from greenlabel.labels.shares import read_shares, refine
 from measures import DRAWS, load
 from run import commit, machine, markdown
 

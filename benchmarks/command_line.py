@@ -21,7 +21,8 @@ QUICK = {
     "wrong_option": ["label", "--no-such-option"],
     "missing_file": ["label", "nofile.csv", "--target", "y"],
 }
-NEEDED = "import greenlabel.cli, greenlabel.tables.opening, greenlabel.tables.saved, greenlabel.tables.summary"
+MODULES = ("cli", "tables.opening", "tables.model_files.saved", "tables.report.summary")
+NEEDED = "import " + ", ".join(f"greenlabel.{name}" for name in MODULES)
 
 
 def seconds_of(words: list[str], folder: str) -> float:

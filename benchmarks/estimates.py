@@ -23,7 +23,7 @@ import numpy as np
 import sklearn.datasets
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
-from greenlabel.estimates import Filled, estimate_accuracy
+from greenlabel.labels.estimates import Filled, estimate_accuracy
 from mixed_tables import mixed_table
 from run import commit, machine, markdown
 
@@ -217,9 +217,8 @@ def page(kept: list[Fit], trials: int) -> str:
             "Gaussian clouds of 2 to 200 classes, some with classes of very different size (skewed), with rows that "
             "stand\nthere 2 to 20 times (duplicates), or with 5 to 30 % of the labels wrong (noise; the truth is then "
             "the agreement\nwith labels that are as wrong); and tables of numbers, categories, dates, a text and gaps, "
-            "given to the blend.\nThe rule is in "
-            "[`estimates.py`](../src/greenlabel/estimates.py).\nIts constants were chosen on most of these trials; "
-            "no data set has a constant of its own.",
+            "given to the blend.\nThe rule is in [`estimates.py`](../src/greenlabel/labels/estimates.py).\n"
+            "Its constants were chosen on most of these trials; no data set has a constant of its own.",
             table(kept),
             "## Only confident rows",
             "The same fits where only rows of at least 90 % confidence are filled in (twenty of them or more).",

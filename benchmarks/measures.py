@@ -25,9 +25,9 @@ import psutil
 
 from command_line import predicting, quick_start
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
+from greenlabel._common.stages import OTHER, Stages
 from greenlabel.datasets import keep_labels
 from greenlabel.metrics import unlabelled_accuracy
-from greenlabel.stages import OTHER, Stages
 
 ROUNDS = 3
 DRAWS = 5
@@ -127,7 +127,7 @@ def accuracy_over_draws(model: Any, y: Array) -> float:
 
 def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
     """Share of the true k nearest rows that the graph's search finds, on a sample of rows."""
-    from greenlabel.neighbors import FlatSearch
+    from greenlabel.graph.neighbors import FlatSearch
 
     rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
     _, exact = FlatSearch(X).nearest(X[rows], k, rows)
@@ -138,7 +138,7 @@ def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
 def solver() -> dict[str, float]:
     import scipy.linalg
 
-    from greenlabel.green import centred, laplacian
+    from greenlabel.operators.green import centred, laplacian
 
     X, y = load("usps")
     model = GreenClassifier(solver="cg").fit(X, keep_labels(y, 10, random_state=0))
@@ -201,18 +201,18 @@ def cold_start() -> dict[str, float]:
 
 
 PARTS = {  # of the anchored fit, each on the main thread: where it is found, and its name
-    "greenlabel.anchored:AnchoredGreenClassifier._open": "checks of X",
-    "greenlabel.anchored:AnchoredGreenClassifier._sample": "sample of the rows",
-    "greenlabel.anchored:principal_axes": "principal axes",
-    "greenlabel.anchors:split_coordinates": "coordinates of the rows",
-    "greenlabel.anchors:bkhk_groups": "balanced splits",
-    "greenlabel.anchors:group_means": "means of the groups",
-    "greenlabel.anchored:exact_search": "coordinates of the anchors",
-    "greenlabel.anchored:AnchoredGreenClassifier._nearest": "nearest anchors of all rows",
-    "greenlabel.blocks:Blocks.sum": "Z'Z",
-    "greenlabel.anchored:AnchoredGreenClassifier._make_system": "the system of the anchors",
-    "greenlabel.anchored:AnchoredGreenClassifier._spread": "mu, and scores of the anchors",
-    "greenlabel.anchored:AnchoredGreenClassifier._transduce": "classes of all rows",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._open": "checks of X",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._sample": "sample of the rows",
+    "greenlabel.estimators.anchored:principal_axes": "principal axes",
+    "greenlabel.graph.anchors:split_coordinates": "coordinates of the rows",
+    "greenlabel.graph.anchors:bkhk_groups": "balanced splits",
+    "greenlabel.graph.anchors:group_means": "means of the groups",
+    "greenlabel.estimators.anchored:exact_search": "coordinates of the anchors",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._nearest": "nearest anchors of all rows",
+    "greenlabel.blocks.rows:Blocks.sum": "Z'Z",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._make_system": "the system of the anchors",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._spread": "mu, and scores of the anchors",
+    "greenlabel.estimators.anchored:AnchoredGreenClassifier._transduce": "classes of all rows",
 }
 
 

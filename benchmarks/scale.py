@@ -30,7 +30,7 @@ import numpy as np
 
 from greenlabel import AnchoredGreenClassifier
 from greenlabel.datasets import keep_labels
-from greenlabel.neighbors import row_blocks
+from greenlabel.graph.neighbors import row_blocks
 from measures import Array, load
 from run import commit
 
@@ -133,8 +133,8 @@ def product(folder: Path, n: int, m: int = M) -> dict[str, float]:
 
 def dask(folder: Path, n: int) -> dict[str, float]:
     """Two worker processes of one thread each, which read the same file; all answers come to the client."""
-    from greenlabel.blocks import NpyBlocks
-    from greenlabel.dask_blocks import distribute, start_local
+    from greenlabel.blocks.on_dask import distribute, start_local
+    from greenlabel.blocks.rows import NpyBlocks
 
     few, y = few_labels(folder, n)
     with start_local(2) as client:

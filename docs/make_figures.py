@@ -23,13 +23,13 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, ConsistencyClassifier, GreenClassifier
-from greenlabel.anchors import bkhk_groups, mixing_matrix, mixing_weights
 from greenlabel.datasets import balance_scale, digits, keep_labels, two_rings
-from greenlabel.graph import Graph, gaussian_width, knn_graph, ties_of_new_rows
-from greenlabel.green import DirectGreen
+from greenlabel.demo import draw_before_and_after, map_of
+from greenlabel.graph.anchors import bkhk_groups, mixing_matrix, mixing_weights
+from greenlabel.graph.neighbors import exact_search
+from greenlabel.graph.similarity import Graph, gaussian_width, knn_graph, ties_of_new_rows
 from greenlabel.metrics import unlabelled_accuracy
-from greenlabel.neighbors import exact_search
-from greenlabel.report import draw_before_and_after, map_of
+from greenlabel.operators.green import DirectGreen
 
 FOLDER = Path(__file__).parent / "figures"
 DPI = 120

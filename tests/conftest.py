@@ -23,7 +23,7 @@ ESTIMATORS = [*GRAPH_ESTIMATORS, BlendedClassifier]
 def few_trees(monkeypatch, request):
     """A blend of few trees keeps the same promises in a tenth of the time; a test that asks for all_trees gets them."""
     if "all_trees" not in request.fixturenames:
-        monkeypatch.setattr("greenlabel.experts.TREES", 10)
+        monkeypatch.setattr("greenlabel.blend.experts.TREES", 10)
 
 
 @pytest.fixture

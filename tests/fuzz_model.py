@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from greenlabel.tables.model_file import ARRAYS, FACTS, RATIO, TYPES
+from greenlabel.tables.model_files.container import ARRAYS, FACTS, RATIO, TYPES
 
 MEMORY = 2**29  # bytes that opening a file of some KB may need beyond what the process had
 SPECIAL = [float("nan"), float("inf"), -1.0, 0.0, 1e308, -1e308, 1e-308, 3.4e38]

@@ -68,11 +68,11 @@ def nothing(facts, data):
 
 
 def write_fixtures():
-    import greenlabel.experts
+    import greenlabel.blend.experts
     from greenlabel import label_table
     from greenlabel.tables import load_model
 
-    greenlabel.experts.TREES = 5
+    greenlabel.blend.experts.TREES = 5
     FOLDER.mkdir(exist_ok=True)
     table = mixed_table()
     for name, method in (("blend", "auto"), ("anchored", "anchored"), ("harmonic", "harmonic")):

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from greenlabel.anchors import (
+from greenlabel.graph.anchors import (
     ANCHORS,
     ROWS_PER_ANCHOR,
     anchor_rows,
@@ -14,8 +14,8 @@ from greenlabel.anchors import (
     mixing_matrix,
     mixing_weights,
 )
-from greenlabel.neighbors import exact_search
-from greenlabel.projection import principal_axes
+from greenlabel.graph.neighbors import exact_search
+from greenlabel.graph.projection import principal_axes
 
 
 def find(how, X, m, axes, rng):

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from greenlabel import AnchoredGreenClassifier
-from greenlabel.blocks import ArrayBlocks, NpyBlocks
+from greenlabel.blocks.parquet import ParquetBlocks
+from greenlabel.blocks.rows import ArrayBlocks, NpyBlocks
 from greenlabel.errors import DataError, LabelError, ParameterError
-from greenlabel.parquet_blocks import ParquetBlocks
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import reference
-from greenlabel.blend import (
+from greenlabel.blend.weights import (
     DOUBT,
     DRAWN,
     FOLDS,
@@ -22,7 +22,7 @@ from greenlabel.blend import (
     log_evidence,
     scale_to_confidence,
 )
-from greenlabel.label_shift import suggested_shares
+from greenlabel.labels.label_shift import suggested_shares
 
 EVEN = np.ones(3)
 PARTS = np.arange(60) % FOLDS

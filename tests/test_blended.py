@@ -14,9 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import reference
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, HarmonicClassifier, leave_one_out
-from greenlabel.datasets import digits, keep_labels, two_rings
-from greenlabel.errors import ParameterError
-from greenlabel.experts import (
+from greenlabel.blend.experts import (
     INTERCEPT,
     RIDGE,
     KernelRidge,
@@ -26,7 +24,9 @@ from greenlabel.experts import (
     some_of_each,
     usual_experts,
 )
-from greenlabel.labels import Labels
+from greenlabel.datasets import digits, keep_labels, two_rings
+from greenlabel.errors import ParameterError
+from greenlabel.labels.encoding import Labels
 from greenlabel.metrics import unlabelled_accuracy
 
 NAMES = {"graph", "weighted graph", "trees", "logistic", "rbf kernel", "laplace kernel"}
@@ -89,7 +89,7 @@ def test_importances_become_factors_of_mean_square_one():
 
 
 def test_beyond_a_number_of_rows_the_graph_is_anchored(monkeypatch, blobs, few):
-    monkeypatch.setattr("greenlabel.experts.ANCHORED_ROWS", 50)
+    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", 50)
     model = BlendedClassifier(random_state=0).fit(*blobs[:1], few)
     assert isinstance(model.experts_["graph"], AnchoredGreenClassifier)
     assert accuracy(model, blobs[1], few) > 0.8
@@ -99,7 +99,7 @@ def test_beyond_a_number_of_rows_the_graph_is_anchored(monkeypatch, blobs, few):
 
 
 def test_beyond_a_number_of_values_there_is_no_weighted_graph(monkeypatch, blobs, few):
-    monkeypatch.setattr("greenlabel.experts.WEIGHTED_VALUES", 100)
+    monkeypatch.setattr("greenlabel.blend.experts.WEIGHTED_VALUES", 100)
     assert set(BlendedClassifier(random_state=0).fit(blobs[0], few).weights_) == NAMES - {"weighted graph"}
 
 
@@ -206,8 +206,8 @@ def test_a_class_of_one_label_among_larger_ones_works(blobs, few):
 
 
 def test_many_labels_are_held_out_once(monkeypatch, clouds):
-    monkeypatch.setattr("greenlabel.blend.MOST_HELD_OUT", 50)
-    monkeypatch.setattr("greenlabel.experts.KERNEL_ROWS", 40)
+    monkeypatch.setattr("greenlabel.blend.weights.MOST_HELD_OUT", 50)
+    monkeypatch.setattr("greenlabel.blend.experts.KERNEL_ROWS", 40)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, np.where(np.arange(200) < 150, y, -1))
     assert model._told.shape == (1, 150)

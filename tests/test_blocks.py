@@ -11,12 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 import reference
-from greenlabel import AnchoredGreenClassifier, neighbors
-from greenlabel.blocks import ArrayBlocks, Joined, NpyBlocks
+from greenlabel import AnchoredGreenClassifier
+from greenlabel.blocks.parquet import ParquetBlocks
+from greenlabel.blocks.rows import ArrayBlocks, Joined, NpyBlocks
+from greenlabel.blocks.sources import open_rows
 from greenlabel.datasets import keep_labels
-from greenlabel.mixing import GramSum, Near
-from greenlabel.parquet_blocks import ParquetBlocks
-from greenlabel.sources import open_rows
+from greenlabel.graph import neighbors
+from greenlabel.graph.mixing import GramSum, Near
 
 N, D, M = 3000, 200, 260  # enough for the search on principal axes
 
@@ -259,7 +260,7 @@ def test_the_gram_matrix_is_that_of_z(rng):
 
 
 def test_sums_do_not_depend_on_their_order(rng, monkeypatch):
-    monkeypatch.setattr("greenlabel.mixing.ROWS_AT_ONCE", 50)
+    monkeypatch.setattr("greenlabel.graph.mixing.ROWS_AT_ONCE", 50)
     near = Near.found(np.sort(rng.random((400, 4)), axis=1), np.argsort(rng.random((400, 20)), axis=1)[:, :4], 20)
     whole = GramSum.of(20, near)
     parts = [GramSum.of(20, near.pick(part)) for part in np.array_split(rng.permutation(400), 17)]
@@ -282,3 +283,11 @@ def test_distances_are_kept_without_loss_in_few_bytes(rng):
         near = Near.found(dist2, index, 5)
         assert_array_equal(near.dist2.astype(np.float64), dist2)
     assert near.index.dtype == np.uint16
+
+
+def test_the_room_of_blocks_offers_its_public_names():
+    import greenlabel.blocks as room
+
+    assert {name: getattr(room, name).__name__ for name in room.__all__} == {name: name for name in room.__all__}
+    with pytest.raises(ImportError, match="magic"):
+        from greenlabel.blocks import magic  # noqa: F401

@@ -9,10 +9,10 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import log_loss
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
-from greenlabel.choosing import TIMES_OF_MU, choose, judges, log_losses
 from greenlabel.datasets import keep_labels
-from greenlabel.estimators import CHOICE_WORK, NEIGHBORS
-from greenlabel.labels import evidence, read_labels
+from greenlabel.estimators.knn import CHOICE_WORK, NEIGHBORS
+from greenlabel.labels.choosing import TIMES_OF_MU, choose, judges, log_losses
+from greenlabel.labels.encoding import evidence, read_labels
 
 MODELS = [
     GreenClassifier(random_state=0),
@@ -91,14 +91,14 @@ def test_few_labels_choose_nothing(noisy):
 
 def test_nothing_is_tried_where_it_would_cost_more_than_the_graph(monkeypatch, noisy):
     X, few = noisy
-    monkeypatch.setattr("greenlabel.estimators.CHOICE_WORK", 240 * 19)
+    monkeypatch.setattr("greenlabel.estimators.knn.CHOICE_WORK", 240 * 19)
     model = GreenClassifier("auto", solver="cg").fit(X, few)
     assert [list(by_mu) for by_mu in model._operators.values()] == [[model.mu_]]
     assert len(judges(read_labels(few, 240, "test"), CHOICE_WORK // 240)) == 180
 
 
 def test_many_anchors_are_factored_once(monkeypatch, noisy):
-    monkeypatch.setattr("greenlabel.anchored.CHOICE_ANCHORS", 59)
+    monkeypatch.setattr("greenlabel.estimators.anchored.CHOICE_ANCHORS", 59)
     model = AnchoredGreenClassifier(60, random_state=0).fit(*noisy)
     assert list(model._systems) == [model.mu_]
     assert model.mu_ == pytest.approx(0.03 / 240)

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from greenlabel import __version__, cli
-from greenlabel.files import whole_file
+from greenlabel._common.files import whole_file
 
 
 def greenlabel(*words):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from greenlabel.errors import ParameterError, TableError
-from greenlabel.tables.columns import TableFeatures, choose_columns, stacked
+from greenlabel.tables.columns.features import TableFeatures, choose_columns, stacked
 
 N = 80
 

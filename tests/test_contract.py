@@ -289,7 +289,7 @@ def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
         raise AssertionError("relabel built something again")
 
     for name in ("nearest", "nearest_to_own"):
-        monkeypatch.setattr(f"greenlabel.neighbors.Search.{name}", fail)
+        monkeypatch.setattr(f"greenlabel.graph.neighbors.Search.{name}", fail)
     for name in ("estimators.graph_search", "estimators.knn_graph", "estimators.make_graph", "anchored.exact_search"):
         monkeypatch.setattr(f"greenlabel.{name}", fail)
     monkeypatch.setattr(type(model), "_build", fail)

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from greenlabel.tables.csv_style import HEAD, CsvStyle
-from greenlabel.tables.files import read_table
+from greenlabel.tables.io.csv_style import HEAD, CsvStyle
+from greenlabel.tables.io.files import read_table
 from test_table_commands import run
 
 ADDED = ["kind_source", "kind_confidence", "kind_margin", "kind_predicted"]
@@ -50,7 +50,7 @@ def check(raw, n=90):
 
 @pytest.mark.parametrize("more", [[], ["--memory-limit", "0"]], ids=["at once", "in blocks"])
 def test_a_table_is_written_as_it_came(folder, monkeypatch, more):
-    monkeypatch.setattr("greenlabel.tables.csv_text.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("greenlabel.tables.io.csv_text.BLOCK_BYTES", 1000)
     assert run("label", "goods.csv", "-t", "kind", "-q", "-o", "out.csv", "--save", "m.green", *more) == 0
     check(Path("out.csv").read_bytes())
     assert run("predict", "m.green", "goods.csv", "-q", "-o", "new.csv", *more) == 0
@@ -64,7 +64,7 @@ def test_standard_output_has_the_style_of_standard_input(folder):
 
 
 def test_parts_of_a_folder_have_the_style_too(folder, monkeypatch):
-    monkeypatch.setattr("greenlabel.tables.csv_text.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("greenlabel.tables.io.csv_text.BLOCK_BYTES", 1000)
     assert run("label", "goods.csv", "-t", "kind", "-q", "-o", "parts/", "--memory-limit", "0") == 0
     parts = sorted(Path("parts").iterdir())
     assert len(parts) > 1

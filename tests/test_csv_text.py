@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenlabel.errors import DataError, TableError
-from greenlabel.tables import csv_text
-from greenlabel.tables.csv_text import CsvBlocks, CsvLayout, first_end, last_end, read_csv
+from greenlabel.tables.io import csv_text
+from greenlabel.tables.io.csv_text import CsvBlocks, CsvLayout, first_end, last_end, read_csv
 
 TEXTS = {
     "plain": "a,b\n1,x\n2,y\n3,z\n",

@@ -16,12 +16,13 @@ import zarr
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
-from greenlabel import AnchoredGreenClassifier, neighbors
-from greenlabel.blocks import ArrayBlocks, NpyBlocks
-from greenlabel.dask_blocks import PATIENCE, connect, current_client, distribute, start_local
+from greenlabel import AnchoredGreenClassifier
+from greenlabel.blocks.on_dask import PATIENCE, connect, current_client, distribute, start_local
+from greenlabel.blocks.parquet import AsMatrix, ParquetBlocks
+from greenlabel.blocks.rows import ArrayBlocks, NpyBlocks
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import ClusterError, DataError
-from greenlabel.parquet_blocks import AsMatrix, ParquetBlocks
+from greenlabel.graph import neighbors
 from test_blocks import assert_same, fitted, images, npy, parquet
 
 

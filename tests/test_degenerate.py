@@ -18,7 +18,7 @@ from greenlabel import (
     HarmonicClassifier,
     leave_one_out,
 )
-from greenlabel.neighbors import exact_search, graph_search, working
+from greenlabel.graph.neighbors import exact_search, graph_search, working
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -146,7 +146,7 @@ def test_a_page_names_only_what_exists(page):
         ("`--colour red`", "no command has --colour"),
         ("`greenlabel.magic`", "greenlabel has no magic"),
         ("`greenlabel.datasets.magic(3)`", "greenlabel.datasets.magic does not exist"),
-        ("`anchors.magic`", "anchors.magic does not exist"),
+        ("`graph.anchors.magic`", "graph.anchors.magic does not exist"),
         ("`GreenClassifier.magic`", "GreenClassifier.magic does not exist"),
         ("`MagicClassifier`", "there is no MagicClassifier"),
         ("`magic_`", "there is no magic_"),

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-import greenlabel.duplicates
+import greenlabel.graph.duplicates
 import reference
 from greenlabel import (
     AnchoredGreenClassifier,
@@ -17,12 +17,12 @@ from greenlabel import (
     label_table,
     leave_one_out,
 )
-from greenlabel.duplicates import distinct_rows
-from greenlabel.graph import Graph, make_graph
-from greenlabel.green import SOLVERS
-from greenlabel.labels import read_labels
+from greenlabel.graph.duplicates import distinct_rows
+from greenlabel.graph.similarity import Graph, make_graph
+from greenlabel.labels.encoding import read_labels
+from greenlabel.operators.green import SOLVERS
+from greenlabel.operators.repeated import NodeOperator
 from greenlabel.paper.protocol import METHODS, PaperAnchored
-from greenlabel.repeated import NodeOperator
 
 TIMES = 20
 
@@ -95,7 +95,7 @@ def test_sparse_rows_are_equal_however_they_are_written():
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_equal_hashes_do_not_make_rows_equal(rng, make, monkeypatch):
-    monkeypatch.setattr(greenlabel.duplicates, "hash", lambda row: len(row) % 5, raising=False)
+    monkeypatch.setattr(greenlabel.graph.duplicates, "hash", lambda row: len(row) % 5, raising=False)
     X = rng.integers(0, 3, (60, 2)).astype(float)
     assert_array_equal(distinct_rows(make(X)).of_row, slow_nodes(X))
     assert distinct_rows(make(np.arange(1.0, 20.0)[:, None])) is None

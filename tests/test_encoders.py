@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from greenlabel.tables.dates import date_format
-from greenlabel.tables.encoders import CategoryEncoder, DateEncoder, fit_encoder
+from greenlabel.tables.columns.dates import date_format
+from greenlabel.tables.columns.encoders import CategoryEncoder, DateEncoder, fit_encoder
 
 N = 120
 KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}

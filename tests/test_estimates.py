@@ -15,7 +15,7 @@ from scipy.stats import beta
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
 from greenlabel.datasets import digits
 from greenlabel.errors import UnreachedWarning
-from greenlabel.estimates import (
+from greenlabel.labels.estimates import (
     DEPENDENCE,
     Filled,
     estimate_accuracy,
@@ -23,8 +23,8 @@ from greenlabel.estimates import (
     is_drawn_by_class,
     unseen_share,
 )
-from greenlabel.tables.page import report_html
-from greenlabel.tables.words import SPACE, percent
+from greenlabel.tables.report.page import report_html
+from greenlabel.tables.report.words import SPACE, percent
 
 DRAWN = np.array([60, 40])  # labels of two classes, drawn at random
 

@@ -4,7 +4,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from greenlabel.graph import (
+from greenlabel.graph.neighbors import graph_search
+from greenlabel.graph.similarity import (
     WEIGHTS,
     anchor_components,
     check_similarity,
@@ -16,7 +17,6 @@ from greenlabel.graph import (
     reached_components,
     ties_of_new_rows,
 )
-from greenlabel.neighbors import graph_search
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -7,18 +7,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-import greenlabel.classics
-import greenlabel.green
+import greenlabel.operators.classics
+import greenlabel.operators.green
 import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
-from greenlabel.anchors import mixing_matrix
-from greenlabel.classics import ConsistencyOperator, harmonic_scores
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import GraphError, MemoryLimitError
-from greenlabel.graph import anchor_components, knn_graph, make_graph
-from greenlabel.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
-from greenlabel.labels import read_labels
-from greenlabel.neighbors import exact_search, graph_search
+from greenlabel.graph.anchors import mixing_matrix
+from greenlabel.graph.neighbors import exact_search, graph_search
+from greenlabel.graph.similarity import anchor_components, knn_graph, make_graph
+from greenlabel.labels.encoding import read_labels
+from greenlabel.operators.classics import ConsistencyOperator, harmonic_scores
+from greenlabel.operators.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
 
 MUS = [1e-6, 1e-3, 0.1]
 
@@ -141,7 +141,7 @@ def test_sparse_and_dense_labels_give_the_same_scores(graph, operator):
 @pytest.mark.parametrize("most", [0, 10_000])
 @pytest.mark.parametrize("gamma", [0.01, 0.5])
 def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most, gamma):
-    monkeypatch.setattr(greenlabel.classics, "DIRECT_ROWS", most)
+    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", most)
     Y = one_hot(rng.integers(0, 4, 12), graph.n, 4)
     F = ConsistencyOperator(graph, gamma).solve(Y)
     expected = reference.consistency(graph.S.toarray(), gamma, Y)
@@ -151,7 +151,7 @@ def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most, gamm
 @pytest.mark.parametrize("most", [0, 10_000])
 def test_llgc_keeps_the_digits_of_scores_far_from_all_labels(monkeypatch, most):
     """On a path the score falls by the same factor from row to row, however small it is."""
-    monkeypatch.setattr(greenlabel.classics, "DIRECT_ROWS", most)
+    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", most)
     n = 200
     S = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
     F = ConsistencyOperator(make_graph(S), 1.0).solve(one_hot([0], n, 1))[:, 0]
@@ -212,7 +212,7 @@ def test_llgc_leaves_no_row_of_a_large_graph_without_a_score():
 
 
 def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):
-    monkeypatch.setattr(greenlabel.green, "MAX_ROUNDS", 3)
+    monkeypatch.setattr(greenlabel.operators.green, "MAX_ROUNDS", 3)
     with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de.*no advice"):
         SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(rng.normal(size=(graph.n, 2)))
 

@@ -5,8 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from greenlabel import AnchoredGreenClassifier, GreenClassifier, neighbors
-from greenlabel.green import SparseSystem
+from greenlabel import AnchoredGreenClassifier, GreenClassifier
+from greenlabel.graph import neighbors
+from greenlabel.operators.green import SparseSystem
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import greenlabel
 from greenlabel import label_table
 from greenlabel.errors import LabelError, ParameterError, TableError
 from greenlabel.tables.labelling import METHODS, predict_table
-from greenlabel.tables.saved import load_model
+from greenlabel.tables.model_files.saved import load_model
 
 ADDED = ["species_source", "species_confidence", "species_margin", "species_predicted"]
 
@@ -76,7 +76,7 @@ def test_every_method_labels_every_row_and_saves(iris, method, tmp_path):
 
 
 def test_a_model_of_an_approximate_search_answers_the_same_after_saving(iris, tmp_path, monkeypatch):
-    monkeypatch.setattr("greenlabel.neighbors.EXACT_OPERATIONS", 0)
+    monkeypatch.setattr("greenlabel.graph.neighbors.EXACT_OPERATIONS", 0)
     _, result = label_table(iris[0], "species", method="green")
     result.save(tmp_path / "model.green")
     again, _ = predict_table(load_model(tmp_path / "model.green"), iris[0])

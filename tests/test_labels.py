@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from greenlabel.errors import LabelError
-from greenlabel.labels import (
+from greenlabel.labels.encoding import (
     Labels,
     calibrate,
     choose_temperature,

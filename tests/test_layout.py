@@ -1,4 +1,4 @@
-"""The import direction that CONTRIBUTING.md promises, read from its own drawings: of greenlabel and its packages."""
+"""The rooms of the package and the direction of imports between them, read from the drawing in CONTRIBUTING.md."""
 
 import ast
 import re
@@ -10,35 +10,30 @@ import pytest
 import greenlabel
 
 PACKAGE = Path(greenlabel.__file__).parent
-PACKAGES = ["tables", "paper"]  # in the order of their drawings
-PARTS = {
-    name: sorted(f"{name}.{path.stem}" for path in (PACKAGE / name).glob("*.py") if path.stem != "__init__")
-    for name in PACKAGES
-}
-INSIDE = [part for parts in PARTS.values() for part in parts]
-MODULES = sorted([*(path.stem for path in PACKAGE.glob("*.py")), *PACKAGES])
-SOURCES = [*(name for name in MODULES if name not in PACKAGES), *INSIDE]  # one file each
-EDGE = {"report", "cli", *PACKAGES, *INSIDE}  # pictures, files, terminal
-TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.progress"}
-BESIDE = {"labels", "metrics", "datasets"}
 DRAWING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+SOURCES = sorted(
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if path.name not in ("__init__.py", "__main__.py")
+)
+ROOMS = sorted(".".join(path.parent.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*/__init__.py"))
+EDGES = {"tables", "paper", "demo", "cli"}  # files, pictures, terminal
+TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.progress"}
 
 
 def imported(module, *, at_import_only=False):
     """Dotted names that the source of a module imports; also those inside functions, unless told otherwise."""
     tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
     tree.body = [node for node in tree.body if not is_for_types(node)]
-    nodes = tree.body if at_import_only else ast.walk(tree)
     names = set()
-    for node in nodes:
+    for node in tree.body if at_import_only else ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively; write the full name"
-            names.add(node.module)
-            # a name of the package may be a module
-            within = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= {name for name in within if name.removeprefix("greenlabel.") in {*MODULES, *INSIDE}}
+            within = {f"{node.module}.{alias.name}" for alias in node.names}  # a name of a room may be a module
+            modules = {name for name in within if name.removeprefix("greenlabel.") in SOURCES}
+            names |= modules or {node.module}
     return names
 
 
@@ -49,88 +44,91 @@ def is_for_types(node):
 
 def own(module):
     """What a module imports of the package, without the package's name; "" is the package itself."""
-    names = {name for name in imported(module) if name.split(".")[0] == "greenlabel"}
-    return {name.partition(".")[2] for name in names}
-
-
-def siblings(module):
-    """Modules of the package that a module imports; "__init__" where it imports the package itself."""
-    parts = PARTS.get(module, [module])
-    return {name.split(".")[0] or "__init__" for part in parts for name in own(part)} - ({module} & set(PACKAGES))
+    return {name.partition(".")[2] for name in imported(module) if name.split(".")[0] == "greenlabel"}
 
 
 def outsiders(module, **kwargs):
     return {name.split(".")[0] for name in imported(module, **kwargs)} - {"greenlabel"}
 
 
-def drawn_order(number=0):
-    """The modules in the order of a drawing in CONTRIBUTING.md, lowest first, with their indentation."""
+def drawn_rooms():
+    """{room: its line} from the drawing, lowest first; a room inside another one stands indented below it."""
     section = re.search(r"## How the code is laid out(.*?)\n## ", DRAWING.read_text(encoding="utf-8"), re.S)
-    order = {}
-    for line in re.findall(r"```\n(.*?)```", section.group(1), re.S)[number].splitlines():
-        depth = len(line) - len(line.lstrip())
-        names = re.split(r"\s{2,}", line.strip())[0]
-        order |= {name: (depth, len(order) + place) for place, name in enumerate(names.split(", "))}
-    return order
+    (drawing,) = re.findall(r"```\n(.*?)```", section.group(1), re.S)
+    place, outer = {}, ""
+    for number, line in enumerate(drawing.splitlines()):
+        names = re.split(r"\s{2,}", line.strip())[0].split(", ")
+        is_inside = line.startswith(" ")
+        place |= {f"{outer}.{name}" if is_inside else name: number for name in names}
+        outer = outer if is_inside else names[0]
+    return place
 
 
-def test_the_drawing_names_modules_that_exist():
-    order = drawn_order()
-    assert len(order) >= 10
-    assert set(order) <= set(MODULES)
+ORDER = drawn_rooms()
 
 
-def test_every_module_has_a_place_in_the_drawing():
-    assert set(MODULES) - {"__init__", "__main__"} == set(drawn_order()) | BESIDE
+def room(module):
+    """The innermost room of the drawing in which a module is, or the module itself where it is drawn."""
+    inner = [name for name in ORDER if module == name or module.startswith(f"{name}.")]
+    return max(inner, key=len, default=None)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name not in BESIDE | {"__init__", "__main__"}])
-def test_imports_run_one_way(module):
-    order = drawn_order()
-    lower = {name for name, place in order.items() if place < order[module]}
-    allowed = lower | (BESIDE if order[module][0] > 0 else set()) | ({"__init__"} if module in EDGE else set())
-    assert siblings(module) <= allowed
+def test_the_drawing_names_what_exists():
+    assert set(ORDER) <= {*ROOMS, *SOURCES}
+    assert len(ORDER) >= 12
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_module_of_a_package_has_a_place_in_its_drawing(package):
-    assert {f"{package}.{name}" for name in drawn_order(1 + PACKAGES.index(package))} == set(PARTS[package])
+def test_every_room_is_drawn():
+    assert set(ROOMS) <= set(ORDER)
 
 
-@pytest.mark.parametrize("module", INSIDE)
-def test_imports_inside_a_package_run_one_way(module):
-    package = module.split(".")[0]
-    order = {f"{package}.{name}": place for name, place in drawn_order(1 + PACKAGES.index(package)).items()}
-    lower = {name for name, place in order.items() if place < order[module]}
-    assert {name for name in own(module) if name.startswith(f"{package}.")} <= lower
+@pytest.mark.parametrize("module", SOURCES)
+def test_every_file_has_a_room_and_imports_from_lower_ones_alone(module):
+    here = room(module)
+    assert here is not None, f"{module} is in no room of the drawing"
+    for name in own(module):
+        there = room(name)
+        if there is None:  # the public names of the package
+            assert here.split(".")[0] in EDGES
+        elif there != here:
+            assert ORDER[there] < ORDER[here] or here.startswith(f"{there}.") or there.startswith(f"{here}.")
 
 
-@pytest.mark.parametrize("module", sorted(BESIDE))
-def test_what_stands_beside_needs_only_errors_checks_and_labels(module):
-    assert siblings(module) <= {"errors", "checks", "labels"} - {module}
+@pytest.mark.parametrize("name", [name for name in ORDER if "." in name])
+def test_a_room_inside_another_imports_nothing_of_what_stands_around_it(name):
+    outer = name.split(".")[0]
+    around = {module for module in SOURCES if room(module) == outer}
+    inside = [module for module in SOURCES if room(module) == name]
+    assert not {found for module in inside for found in own(module)} & around
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_room_says_what_it_is_for(name):
+    tree = ast.parse((PACKAGE / name.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
+    assert len(ast.get_docstring(tree) or "") > 40
 
 
 def test_no_module_imports_itself_in_a_circle():
     try:
-        TopologicalSorter({module: siblings(module) for module in MODULES}).prepare()
+        TopologicalSorter({module: own(module) & set(SOURCES) for module in SOURCES}).prepare()
     except CycleError as cycle:
         pytest.fail(f"modules import each other: {' <- '.join(cycle.args[1])}")
 
 
-def test_only_dask_blocks_imports_dask():
-    assert {module for module in SOURCES if outsiders(module) & {"dask", "distributed"}} == {"dask_blocks"}
+def test_only_the_blocks_of_a_cluster_import_dask():
+    assert {module for module in SOURCES if outsiders(module) & {"dask", "distributed"}} == {"blocks.on_dask"}
 
 
-def test_only_parquet_blocks_imports_pyarrow_among_the_blocks():
-    assert "pyarrow" in outsiders("parquet_blocks")
-    assert not any("pyarrow" in outsiders(module) for module in ("blocks", "dask_blocks", "sources", "anchored"))
+def test_only_parquet_imports_pyarrow_among_the_blocks():
+    blocks = {module for module in SOURCES if room(module) == "blocks"}
+    assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
 def test_only_neighbors_imports_faiss():
-    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"neighbors"}
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.neighbors"}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name not in EDGE])
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])
 def test_pure_modules_import_nothing_of_the_terminal_of_pictures_or_of_frames(module):
     assert not outsiders(module) & {"typer", "rich", "matplotlib", "pandas", "polars"}
 
@@ -149,4 +147,4 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
-    assert shells <= {"base", "estimators", "anchored", "experts", "blended"}
+    assert {room(module) for module in shells} <= {"estimators", "blend"}

@@ -17,15 +17,15 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
-from greenlabel.array_models import Logistic, Trees
+from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.errors import ModelFileError
-from greenlabel.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
-from greenlabel.projection import principal_axes
+from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
+from greenlabel.graph.projection import principal_axes
 from greenlabel.tables import load_model, predict_table
 from greenlabel.tables.labelling import METHODS
-from greenlabel.tables.model_file import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
-from greenlabel.tables.model_parts import read_search, write_search
-from greenlabel.tables.saved import SavedModel
+from greenlabel.tables.model_files.classifiers import read_search, write_search
+from greenlabel.tables.model_files.container import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
+from greenlabel.tables.model_files.saved import SavedModel
 from model_data import FOLDER, changed, mixed_table, new_rows, nothing, saved_blend
 
 FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
@@ -256,7 +256,7 @@ def old_exploit(module, name, word, method, key):
 def old_exploits(folder):
     return {
         "a command": old_exploit("greenlabel", "_import_module", "os", "system", f"touch {folder}/hacked"),
-        "a file": old_exploit("greenlabel.files", "Path", f"{folder}/hacked", "write_text", "hacked"),
+        "a file": old_exploit("greenlabel._common.files", "Path", f"{folder}/hacked", "write_text", "hacked"),
     }
 
 
@@ -334,7 +334,7 @@ def test_predicting_imports_neither_pandas_nor_skrub_of_its_own(saved, table, tm
         before = set(sys.modules)
         import polars as pl
         from greenlabel.tables.labelling import predict_table
-        from greenlabel.tables.saved import load_model
+        from greenlabel.tables.model_files.saved import load_model
         predict_table(load_model({str(saved)!r}), pl.read_parquet({str(rows)!r}))
         heavy = {{"pandas", "skrub", "skops", "matplotlib", "dask", "sklearn.ensemble", "sklearn.linear_model"}}
         print(sorted(heavy & (set(sys.modules) - before)))

@@ -11,8 +11,8 @@ import pytest
 import fuzz_model
 from greenlabel.errors import ModelFileError
 from greenlabel.tables import load_model
-from greenlabel.tables.blend_parts import are_trees
-from greenlabel.tables.model_file import ARRAYS, FACTS
+from greenlabel.tables.model_files.blends import are_trees
+from greenlabel.tables.model_files.container import ARRAYS, FACTS
 from model_data import changed, saved_blend
 
 

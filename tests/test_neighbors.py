@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from greenlabel import neighbors
-from greenlabel.neighbors import (
+from greenlabel.graph import neighbors
+from greenlabel.graph.neighbors import (
     ClusterSearch,
     FlatSearch,
     Float64Search,
@@ -21,7 +21,7 @@ from greenlabel.neighbors import (
     row_blocks,
     working,
 )
-from greenlabel.projection import principal_axes
+from greenlabel.graph.projection import principal_axes
 
 
 def exact_searches(P):

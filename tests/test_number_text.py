@@ -9,9 +9,9 @@ import pytest
 
 from greenlabel.errors import TableError
 from greenlabel.tables import label_table, load_model, predict_table
-from greenlabel.tables.columns import TableFeatures
-from greenlabel.tables.iso_dates import holds_zones, read_dates
-from greenlabel.tables.number_text import MARKS, Writing, read_numbers, writing_of
+from greenlabel.tables.columns.features import TableFeatures
+from greenlabel.tables.columns.iso_dates import holds_zones, read_dates
+from greenlabel.tables.io.number_text import MARKS, Writing, read_numbers, writing_of
 from test_table_commands import run
 
 WRITTEN = [  # values, how they are written, what they are

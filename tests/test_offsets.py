@@ -18,9 +18,9 @@ from greenlabel import (
 )
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
-from greenlabel.green import DirectGreen, SparseGreen
-from greenlabel.labels import Verdict, lead_to
-from greenlabel.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
+from greenlabel.labels.encoding import Verdict, lead_to
+from greenlabel.labels.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
+from greenlabel.operators.green import DirectGreen, SparseGreen
 
 OURS = [GreenClassifier, AnchoredGreenClassifier]
 ALL = [*OURS, ConsistencyClassifier, HarmonicClassifier]
@@ -400,7 +400,7 @@ def test_offsets_of_a_large_graph_need_few_solves(monkeypatch):
     widths = []
     solve = SparseGreen.solve
     monkeypatch.setattr(SparseGreen, "solve", lambda self, Y, *rest: widths.append(Y.shape[1]) or solve(self, Y, *rest))
-    monkeypatch.setattr("greenlabel.estimators.OFFSET_WORK", 0)
+    monkeypatch.setattr("greenlabel.estimators.knn.OFFSET_WORK", 0)
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     model = GreenClassifier(mu=1e-5).fit(X, drawn(y, 200))
     widths.clear()

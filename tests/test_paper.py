@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.datasets import digits, keep_labels, two_rings
-from greenlabel.graph import make_graph
-from greenlabel.green import SOLVERS, DirectGreen, EigenGreen
-from greenlabel.labels import read_labels, signed
+from greenlabel.graph.similarity import make_graph
+from greenlabel.labels.encoding import read_labels, signed
 from greenlabel.metrics import label_margin
+from greenlabel.operators.green import SOLVERS, DirectGreen, EigenGreen
 
 
 def objective(L, F, Y):

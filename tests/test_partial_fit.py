@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier, leave_one_out
-from greenlabel.blocks import ArrayBlocks
+from greenlabel.blocks.rows import ArrayBlocks
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import DataError, LabelError, ParameterError
 from test_blocks import assert_same

@@ -12,10 +12,10 @@ import xlsxwriter
 
 from greenlabel import label_table
 from greenlabel.errors import ParameterError, TableError
-from greenlabel.tables import csv_text
-from greenlabel.tables.encodings import as_utf8, check_cuttable, check_encoding
-from greenlabel.tables.files import read_table
-from greenlabel.tables.targets import doubts
+from greenlabel.tables.columns.targets import doubts
+from greenlabel.tables.io import csv_text
+from greenlabel.tables.io.encodings import as_utf8, check_cuttable, check_encoding
+from greenlabel.tables.io.files import read_table
 from test_table_commands import run
 
 N = 60

@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from greenlabel import remembered
-from greenlabel.graph import knn_graph
-from greenlabel.green import SparseGreen
-from greenlabel.neighbors import graph_search
-from greenlabel.remembered import Remembering
+from greenlabel.graph.neighbors import graph_search
+from greenlabel.graph.similarity import knn_graph
+from greenlabel.operators import remembered
+from greenlabel.operators.green import SparseGreen
+from greenlabel.operators.remembered import Remembering
 
 
 class Counting(SparseGreen):

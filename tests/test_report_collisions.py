@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from greenlabel.tables.charts import bin_count, confidence_chart, reliability_chart
 from greenlabel.tables.outcome import HeldOut
-from greenlabel.tables.plane import sample_for_map
+from greenlabel.tables.report.charts import bin_count, confidence_chart, reliability_chart
+from greenlabel.tables.report.plane import sample_for_map
 from test_report_page import BROWSER, QUIET, STRANGE, outcome_of, page_of
 
 SIZES = {"number": 12}  # of letters, where they are largest; of all other texts 14
@@ -69,7 +69,7 @@ CASES = {
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed; the page is not looked at in a browser")
 def test_nothing_collides_in_a_browser(tmp_path, monkeypatch):
     """Frames of several widths in one page, because a window has a least width; each says what it found."""
-    monkeypatch.setattr("greenlabel.tables.page.sample_for_map", partial(sample_for_map, most=300))
+    monkeypatch.setattr("greenlabel.tables.report.page.sample_for_map", partial(sample_for_map, most=300))
     frames = []
     for name, make in CASES.items():
         page = re.sub(r"<meta http-equiv[^>]*>", "", page_of(make()))

@@ -12,15 +12,15 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from greenlabel.tables.charts import symbol
-from greenlabel.tables.columns import Column
-from greenlabel.tables.markup import Markup, element
+from greenlabel.tables.columns.features import Column
 from greenlabel.tables.outcome import HeldOut, Outcome
-from greenlabel.tables.page import report_html, summary_html, write_report
-from greenlabel.tables.page_tables import crossed_classes, telling_columns
-from greenlabel.tables.plane import places, principal_components, sample_for_map
-from greenlabel.tables.summary import summary_text
-from greenlabel.tables.words import one_line
+from greenlabel.tables.report.charts import symbol
+from greenlabel.tables.report.markup import Markup, element
+from greenlabel.tables.report.page import report_html, summary_html, write_report
+from greenlabel.tables.report.page_tables import crossed_classes, telling_columns
+from greenlabel.tables.report.plane import places, principal_components, sample_for_map
+from greenlabel.tables.report.summary import summary_text
+from greenlabel.tables.report.words import one_line
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from greenlabel.tables.charts import round_step, short_count
-from greenlabel.tables.words import aligned, cell, duration, listed, name, percent, width
+from greenlabel.tables.report.charts import round_step, short_count
+from greenlabel.tables.report.words import aligned, cell, duration, listed, name, percent, width
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from greenlabel.datasets import digits
-from greenlabel.scaling import find_scaling, units_differ
+from greenlabel.graph.scaling import find_scaling, units_differ
 
 
 def scaling_of(X):

@@ -10,11 +10,11 @@ import pytest
 
 from greenlabel import label_table
 from greenlabel.errors import LabelError, TableError
-from greenlabel.tables import csv_text
-from greenlabel.tables.files import read_table, write_table
+from greenlabel.tables.columns.rounds import CHANGED, CHECKED, GIVEN, NOTHING, as_written, judged, source_words
+from greenlabel.tables.io import csv_text
+from greenlabel.tables.io.files import read_table, write_table
 from greenlabel.tables.labelling import predict_table
-from greenlabel.tables.rounds import CHANGED, CHECKED, GIVEN, NOTHING, as_written, judged, source_words
-from greenlabel.tables.saved import load_model
+from greenlabel.tables.model_files.saved import load_model
 from test_table_commands import run
 
 N = 90

@@ -11,8 +11,8 @@ import reference
 from greenlabel import GreenClassifier
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
-from greenlabel.labels import read_labels
-from greenlabel.shares import CLOSE_ENOUGH, MOMENTUM, ROUNDS, offsets, read_shares, refine, refinement_pays
+from greenlabel.labels.encoding import read_labels
+from greenlabel.labels.shares import CLOSE_ENOUGH, MOMENTUM, ROUNDS, offsets, read_shares, refine, refinement_pays
 
 
 @pytest.fixture

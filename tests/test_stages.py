@@ -10,8 +10,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from greenlabel import cli, label_table
-from greenlabel.stages import Stages
-from greenlabel.tables.words import SPACE, time_text
+from greenlabel._common.stages import Stages
+from greenlabel.tables.report.words import SPACE, time_text
 
 
 class Clock:
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr("greenlabel.stages.perf_counter", found)
+    monkeypatch.setattr("greenlabel._common.stages.perf_counter", found)
     monkeypatch.setattr("greenlabel.cli.perf_counter", found)
     return found
 
@@ -133,14 +133,14 @@ def test_what_takes_no_time_is_not_named():
 
 
 def test_the_demo_says_how_long_the_whole_took(clock, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("greenlabel.report.map_of", lambda X: np.asarray(X)[:, 2:4])
+    monkeypatch.setattr("greenlabel.demo.map_of", lambda X: np.asarray(X)[:, 2:4])
     run("demo", "--out", tmp_path)
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith(f"It took {clock.whole:.1f} s (start 1.0 s, labels 1.0 s, map 1.0 s, picture 1.0 s, other ")
 
 
 def test_the_map_of_the_demo_runs_on_one_thread(monkeypatch):
-    from greenlabel.report import map_of
+    from greenlabel.demo import map_of
 
     threads = []
 

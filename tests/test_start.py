@@ -107,7 +107,7 @@ import sys, greenlabel
 assert set(greenlabel.__all__) <= set(dir(greenlabel))
 assert not [name for name in {HEAVY!r} if name in sys.modules]
 from greenlabel import GreenClassifier, UNLABELED, leave_one_out
-assert GreenClassifier is greenlabel.GreenClassifier is sys.modules["greenlabel.estimators"].GreenClassifier
+assert GreenClassifier is greenlabel.GreenClassifier is sys.modules["greenlabel.estimators.knn"].GreenClassifier
 assert "GreenClassifier" in vars(greenlabel)
 assert not hasattr(greenlabel, "nothing")
 """
@@ -140,7 +140,16 @@ main()
 
 @pytest.mark.parametrize(
     "name",
-    ["greenlabel.process", "greenlabel.cli", "typer", "rich.console", "polars", "numpy", "sklearn.base", "faiss"],
+    [
+        "greenlabel._common.process",
+        "greenlabel.cli",
+        "typer",
+        "rich.console",
+        "polars",
+        "numpy",
+        "sklearn.base",
+        "faiss",
+    ],
 )
 def test_an_interrupt_while_a_library_loads_is_silent(folder, name):
     code = KILL_AT.format(name=name, words=LABEL)

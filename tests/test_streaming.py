@@ -15,12 +15,14 @@ import polars as pl
 import pytest
 from distributed import Client, LocalCluster
 
-from greenlabel.dask_blocks import connect, current_client
-from greenlabel.parquet_blocks import ParquetBlocks
-from greenlabel.tables import csv_text, streaming, table_blocks
+from greenlabel.blocks.on_dask import connect, current_client
+from greenlabel.blocks.parquet import ParquetBlocks
+from greenlabel.tables import streaming
+from greenlabel.tables.io import blocks as table_blocks
+from greenlabel.tables.io import csv_text
+from greenlabel.tables.io.blocks import must_stream, read_size
 from greenlabel.tables.progress import Bar, progress
 from greenlabel.tables.streaming import sample_of
-from greenlabel.tables.table_blocks import must_stream, read_size
 from test_table_commands import run
 
 N = 600
@@ -312,9 +314,10 @@ def test_a_bar_shows_the_time_left_of_blocks_alone(monkeypatch):
 SLOW = """
 import sys, time
 from pathlib import Path
-from greenlabel.dask_blocks import connect, current_client
-from greenlabel.parquet_blocks import ParquetBlocks
-from greenlabel.tables import csv_text, parts
+from greenlabel.blocks.on_dask import connect, current_client
+from greenlabel.blocks.parquet import ParquetBlocks
+from greenlabel.tables.io import csv_text
+from greenlabel.tables.io import parts
 csv_text.BLOCK_BYTES = 4000
 def slow(writer):
     def opened(draft, suffix, style):
@@ -365,7 +368,7 @@ def test_an_interrupt_leaves_nothing(folder):
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_a_forced_folder_takes_the_place_of_the_old_one(folder, monkeypatch, has_exchange):
     if not has_exchange:
-        monkeypatch.setattr("greenlabel.files.exchange", lambda one, other: False)
+        monkeypatch.setattr("greenlabel._common.files.exchange", lambda one, other: False)
     (folder / "out").mkdir()
     (folder / "out" / "part-00099.parquet").write_text("mine")
     assert run("label", *ROWS, "--force", "-q") == 0
@@ -589,7 +592,7 @@ def test_what_a_worker_refuses_is_one_sentence(folder, scheduler, capsys):
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(folder, capsys, monkeypatch):
-    monkeypatch.setattr("greenlabel.dask_blocks.connect", lambda address: connect(address, 0.5))
+    monkeypatch.setattr("greenlabel.blocks.on_dask.connect", lambda address: connect(address, 0.5))
     with closing(socket.socket()) as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

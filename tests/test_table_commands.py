@@ -103,7 +103,7 @@ def test_a_pipe_carries_the_table_and_nothing_else(folder):
 @pytest.mark.parametrize("extension", ["tsv", "parquet", "jsonl", "xlsx"])
 def test_every_format_goes_in_and_out(folder, extension):
     assert run("label", "shop.csv", "-t", "kind", "-o", "first.csv", "-q") == 0
-    from greenlabel.tables.files import read_table, typed, write_table
+    from greenlabel.tables.io.files import read_table, typed, write_table
 
     write_table(folder / f"shop.{extension}", typed(read_table(folder / "shop.csv")))
     assert run("label", f"shop.{extension}", "-t", "kind", "-q") == 0
@@ -294,7 +294,7 @@ def test_help_is_broken_by_the_terminal_and_not_by_the_source(command, capsys, m
 
 def test_an_interrupt_leaves_no_half_file(folder):
     code = (
-        "import time, greenlabel.tables.files as t; from pathlib import Path\n"
+        "import time, greenlabel.tables.io.files as t; from pathlib import Path\n"
         "write = t.WRITERS['.csv']\n"
         "def slow(frame, path, style):\n"
         "    write(frame, path, style); Path('writing').touch(); time.sleep(60)\n"

@@ -9,7 +9,7 @@ import xlsxwriter
 from polars.testing import assert_frame_equal
 
 from greenlabel.errors import TableError
-from greenlabel.tables.files import (
+from greenlabel.tables.io.files import (
     WRITERS,
     check_apart,
     check_output,

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from greenlabel.errors import LabelError
-from greenlabel.tables.targets import doubts, find_labels, join_labels, read_target
+from greenlabel.tables.columns.targets import doubts, find_labels, join_labels, read_target
 
 
 def read(values, unlabelled=(), dtype=None):

@@ -8,13 +8,13 @@ from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
-from greenlabel.blend import DIVISIONS, NEW, blend, divide, divide_again, judged_together
-from greenlabel.checks import check_seed
+from greenlabel._common.parameters import check_seed
+from greenlabel.blend.experts import Task, learn_all, usual_experts
+from greenlabel.blend.weights import DIVISIONS, NEW, blend, divide, divide_again, judged_together
 from greenlabel.datasets import keep_labels
-from greenlabel.experts import Task, learn_all, usual_experts
-from greenlabel.label_shift import suggested_shares
-from greenlabel.labels import Labels, read_labels
-from greenlabel.neighbors import ClusterSearch
+from greenlabel.graph.neighbors import ClusterSearch
+from greenlabel.labels.encoding import Labels, read_labels
+from greenlabel.labels.label_shift import suggested_shares
 
 SEED = int(check_seed(0).integers(2**31))  # of a blend with random_state=0
 MODELS = {"estimators": GreenClassifier, "anchored": AnchoredGreenClassifier}
@@ -32,7 +32,7 @@ def noisy():
 
 @pytest.mark.parametrize("most", [200_000, 100], ids=["knn", "anchored"])
 def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatch):
-    monkeypatch.setattr("greenlabel.experts.ANCHORED_ROWS", most)
+    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
     X, few = noisy
     model = BlendedClassifier(random_state=0).fit(X, few)
     chosen = model.mu_
@@ -45,7 +45,7 @@ def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatc
 @pytest.mark.parametrize(("most", "module"), [(200_000, "estimators"), (100, "anchored")], ids=["knn", "anchored"])
 def test_refinement_has_the_mu_of_the_given_labels(most, module, noisy, monkeypatch):
     """Decisions on all rows are no labels: they choose nothing."""
-    monkeypatch.setattr("greenlabel.experts.ANCHORED_ROWS", most)
+    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
     monkeypatch.setattr(f"greenlabel.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0])
     X, few = noisy
     few = keep_labels(few, 12, random_state=0)
@@ -179,8 +179,8 @@ def test_relabel_builds_no_graph(noisy_columns, monkeypatch):
         raise AssertionError("relabel built something again")
 
     for name in ("graph_search", "knn_graph", "make_graph"):
-        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
-    monkeypatch.setattr("greenlabel.neighbors.Search.nearest", fail)
+        monkeypatch.setattr(f"greenlabel.estimators.knn.{name}", fail)
+    monkeypatch.setattr("greenlabel.graph.neighbors.Search.nearest", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     model.relabel(keep_labels(y, 10, random_state=1))
     assert (model.transduction_ == y).mean() > 0.7
@@ -197,7 +197,7 @@ def test_on_noise_the_weighted_graph_stays_right_by_chance_when_labels_are_added
     """Rows whose labels weighted the features stay in their folds. In others, they would be recognised in noise."""
     honest = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
     assert np.mean(honest) < 0.5 + 3 * 0.5 / np.sqrt(10 * 46)
-    monkeypatch.setattr("greenlabel.blended.divide_again", lambda codes, before, rng: divide(codes, rng))
+    monkeypatch.setattr("greenlabel.blend.classifier.divide_again", lambda codes, before, rng: divide(codes, rng))
     told = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
     assert np.mean(told) > np.mean(honest) + 0.1
 
@@ -233,7 +233,7 @@ def test_the_weighted_graph_is_a_green_function_of_the_usual_mu(blobs, few):
 
 
 def test_weighted_graphs_have_one_operator_each_and_approximate_neighbours(monkeypatch, clouds):
-    monkeypatch.setattr("greenlabel.estimators.QUICK_OPERATIONS", 0)
+    monkeypatch.setattr("greenlabel.estimators.knn.QUICK_OPERATIONS", 0)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 15, random_state=0))
     plain, weighted = model.experts_["graph"], model.experts_["weighted graph"]

@@ -11,15 +11,15 @@ from greenlabel.errors import GreenlabelError
 
 TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longer to import than all else here
 if TYPE_CHECKING:
-    from greenlabel.anchored import AnchoredGreenClassifier
-    from greenlabel.blended import BlendedClassifier
-    from greenlabel.estimators import (
+    from greenlabel.blend.classifier import BlendedClassifier
+    from greenlabel.estimators.anchored import AnchoredGreenClassifier
+    from greenlabel.estimators.knn import (
         ConsistencyClassifier,
         GreenClassifier,
         HarmonicClassifier,
         leave_one_out,
     )
-    from greenlabel.labels import UNLABELED
+    from greenlabel.labels.encoding import UNLABELED
     from greenlabel.tables.labelling import label_table
 del TYPE_CHECKING
 
@@ -38,14 +38,14 @@ __all__ = [
 ]
 
 _ON_FIRST_USE = {  # a name, and the module that it comes from
-    "UNLABELED": "greenlabel.labels",
-    "AnchoredGreenClassifier": "greenlabel.anchored",
-    "BlendedClassifier": "greenlabel.blended",
-    "ConsistencyClassifier": "greenlabel.estimators",
-    "GreenClassifier": "greenlabel.estimators",
-    "HarmonicClassifier": "greenlabel.estimators",
+    "UNLABELED": "greenlabel.labels.encoding",
+    "AnchoredGreenClassifier": "greenlabel.estimators.anchored",
+    "BlendedClassifier": "greenlabel.blend.classifier",
+    "ConsistencyClassifier": "greenlabel.estimators.knn",
+    "GreenClassifier": "greenlabel.estimators.knn",
+    "HarmonicClassifier": "greenlabel.estimators.knn",
     "label_table": "greenlabel.tables.labelling",  # needs the libraries of an extra
-    "leave_one_out": "greenlabel.estimators",
+    "leave_one_out": "greenlabel.estimators.knn",
 }
 
 

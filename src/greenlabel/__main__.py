@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; Ctrl-C is silent at any moment, of the imports and of the end too."""
     began = time.perf_counter()
     try:
-        from greenlabel.process import leave, loading
+        from greenlabel._common.process import leave, loading
 
         with loading():
             from greenlabel.cli import main as run

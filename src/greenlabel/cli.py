@@ -5,9 +5,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
+from greenlabel._common.process import INTERRUPTED, flush, forget_output, is_closed_pipe, loading
+from greenlabel._common.stages import Stages
 from greenlabel.errors import GreenlabelError
-from greenlabel.process import INTERRUPTED, flush, forget_output, is_closed_pipe, loading
-from greenlabel.stages import Stages
 
 try:
     import typer
@@ -62,9 +62,9 @@ def demo(
     with loading():
         from greenlabel import GreenClassifier
         from greenlabel.datasets import digits, keep_labels
+        from greenlabel.demo import draw_before_and_after, map_of, write_labels
         from greenlabel.metrics import unlabelled_accuracy
-        from greenlabel.report import draw_before_and_after, map_of, write_labels
-        from greenlabel.tables.words import SPACE, time_text
+        from greenlabel.tables.report.words import SPACE, time_text
 
     stages = Stages(began=context.obj)
     X, y = digits()

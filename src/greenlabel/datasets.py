@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from greenlabel.checks import check_integer
+from greenlabel._common.parameters import check_integer
 from greenlabel.errors import LabelError
-from greenlabel.labels import UNLABELED, as_labels, is_unlabelled
+from greenlabel.labels.encoding import UNLABELED, as_labels, is_unlabelled
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.labels import signed
+from greenlabel.labels.encoding import signed
 from greenlabel.paper.protocol import GAUSSIAN, MU, PaperGreen, PaperLLGC, draw_labels, score
 from greenlabel.paper.sources import Data
 from greenlabel.paper.store import Result, Trial

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from greenlabel.process import loading
+from greenlabel._common.process import loading
 
 DATA_FOLDER = Path("greenlabel-data")
 say = Console(highlight=False, soft_wrap=True)

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 from zipfile import BadZipFile, ZipFile
 
+from greenlabel._common.files import whole_file
 from greenlabel.errors import DataError
-from greenlabel.files import whole_file
 from greenlabel.paper.sources import SOURCES, Data, find, load, load_public, save
 
 BLOCK = 1 << 16

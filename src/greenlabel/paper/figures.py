@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel import GreenClassifier
-from greenlabel.files import whole_file
+from greenlabel._common.files import whole_file
 from greenlabel.paper.items import LABEL_COUNTS, LABEL_METHODS, LARGE_LABEL_METHODS
 from greenlabel.paper.protocol import GAUSSIAN, MU, PER_CLASS, draw_labels, score
 from greenlabel.paper.published import LARGE, SMALL

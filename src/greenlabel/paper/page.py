@@ -13,7 +13,7 @@ import psutil
 from threadpoolctl import threadpool_info
 
 from greenlabel import __version__
-from greenlabel.files import whole_file
+from greenlabel._common.files import whole_file
 from greenlabel.paper import published
 from greenlabel.paper.figures import draw
 from greenlabel.paper.items import ITEMS, LABEL_COUNTS

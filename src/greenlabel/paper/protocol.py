@@ -27,13 +27,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
-from greenlabel.anchors import ANCHORS
 from greenlabel.datasets import keep_labels
-from greenlabel.graph import gaussian_width
-from greenlabel.green import AnchoredGreen
-from greenlabel.labels import UNLABELED, signed
+from greenlabel.graph.anchors import ANCHORS
+from greenlabel.graph.neighbors import graph_search, neighbour_matrix, working
+from greenlabel.graph.similarity import gaussian_width
+from greenlabel.labels.encoding import UNLABELED, signed
 from greenlabel.metrics import f1_macro, label_margin
-from greenlabel.neighbors import graph_search, neighbour_matrix, working
+from greenlabel.operators.green import AnchoredGreen
 from greenlabel.paper import published
 from greenlabel.paper.sources import Data
 from greenlabel.paper.store import Result, Trial

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel._common.files import whole_file
 from greenlabel.datasets import balance_scale, two_rings
 from greenlabel.errors import DataError
-from greenlabel.files import whole_file
 from greenlabel.paper.formats import (
     read_arff,
     read_csv,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
 
-from greenlabel.files import whole_file
+from greenlabel._common.files import whole_file
 
 PROTOCOL = 1  # raise it when a trial means something else than before
 

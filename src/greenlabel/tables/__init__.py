@@ -1,15 +1,15 @@
 """Tables: a half-empty column in, the filled table out.
 
-files       read and write; csv_text, table_blocks, parts in blocks; encodings of text
-columns     columns -> features; kinds of columns, dates, encoders
-targets     the column to fill; rounds where it was filled before
-outcome     answers, and how far they can be trusted
-words, charts, plane, page  the report
-saved       models as files: model_file, model_parts, blend_parts, feature_parts
-filling     answers into the table
-labelling   label_table, predict_table
-streaming   the same in blocks; opening its input and output
-commands    the terminal
+io            files <-> frames
+columns       columns <-> features, and the column to fill
+outcome       predictions, and how far they can be trusted
+report        the result as a page, and for the terminal
+model_files   models as files
+
+filling       predictions into the table
+labelling     label_table, predict_table
+streaming     the same in blocks; opening its input and output
+commands, progress    the terminal
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ from typing import Any
 _ON_FIRST_USE = {
     "label_table": "greenlabel.tables.labelling",
     "predict_table": "greenlabel.tables.labelling",
-    "load_model": "greenlabel.tables.saved",
+    "load_model": "greenlabel.tables.model_files.saved",
 }
 __all__ = ["label_table", "load_model", "predict_table"]
 

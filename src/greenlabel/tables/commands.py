@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from greenlabel._common.process import loading
 from greenlabel.errors import UnreachedWarning
-from greenlabel.process import loading
-from greenlabel.tables.paths import check_model, check_table
+from greenlabel.tables.io.paths import check_model, check_table
 
 if TYPE_CHECKING:
     from greenlabel.tables.progress import Bar
@@ -143,12 +143,12 @@ def label(
     """
     check_table(table)
     with loading():
-        from greenlabel.tables.files import after, check_apart, check_output, check_reading
+        from greenlabel.tables.io.blocks import must_stream, read_size
+        from greenlabel.tables.io.files import after, check_apart, check_output, check_reading
         from greenlabel.tables.opening import AtOnce, in_blocks
         from greenlabel.tables.progress import progress
+        from greenlabel.tables.report.summary import summary_text
         from greenlabel.tables.streaming import check_options, label_stream
-        from greenlabel.tables.summary import summary_text
-        from greenlabel.tables.table_blocks import must_stream, read_size
 
     check_reading(table, encoding, sheet)
     beside = [path for path in (save, report) if path is not None]
@@ -195,7 +195,7 @@ def label_at_once(
     whole: Any, target: str, vectors: Path | None, method: str, shares: str | None, bar: "Bar", options: dict[str, Any]
 ) -> tuple[Any, list[str]]:
     """Read, label and write a table that fits in memory; the result, and columns that the output cannot hold."""
-    from greenlabel.tables.files import read_shares, read_vectors
+    from greenlabel.tables.io.files import read_shares, read_vectors
     from greenlabel.tables.labelling import label_table
 
     with bar.stages("reading"):
@@ -242,13 +242,13 @@ def predict(
     check_model(model)
     check_table(table)
     with loading():
-        from greenlabel.tables.files import check_apart, check_reading
+        from greenlabel.tables.io.blocks import must_stream, read_size
+        from greenlabel.tables.io.files import check_apart, check_reading
+        from greenlabel.tables.model_files.saved import load_model
         from greenlabel.tables.opening import AtOnce, in_blocks
         from greenlabel.tables.progress import progress
-        from greenlabel.tables.saved import load_model
+        from greenlabel.tables.report.summary import prediction_text
         from greenlabel.tables.streaming import check_options, predict_stream
-        from greenlabel.tables.summary import prediction_text
-        from greenlabel.tables.table_blocks import must_stream, read_size
 
     check_reading(table, encoding, sheet)
     with progress(quiet, False, context.obj) as bar, threads(jobs):
@@ -273,9 +273,9 @@ def predict_at_once(
     model: Path, whole: Any, vectors: Path | None, only_confident: float | None, bar: "Bar"
 ) -> tuple[dict[str, Any], list[str]]:
     """Read, label and write new rows that fit in memory; the facts, and columns that the output cannot hold."""
-    from greenlabel.tables.files import read_vectors
+    from greenlabel.tables.io.files import read_vectors
     from greenlabel.tables.labelling import predict_table
-    from greenlabel.tables.saved import load_model
+    from greenlabel.tables.model_files.saved import load_model
 
     with bar.stages("reading"):
         saved = load_model(model)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.checks import check_real
+from greenlabel._common.optional import requires
+from greenlabel._common.parameters import check_real
 from greenlabel.errors import LabelError, ParameterError, TableError
-from greenlabel.extras import requires
-from greenlabel.tables.files import nearest_name
-from greenlabel.tables.rounds import MARKS, Round, named_counts, read_round
-from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.targets import doubtful
+from greenlabel.tables.columns.rounds import MARKS, Round, named_counts, read_round
+from greenlabel.tables.columns.targets import doubtful
+from greenlabel.tables.io.files import nearest_name
+from greenlabel.tables.model_files.saved import SavedModel
 
 with requires("tables"):
     import polars as pl

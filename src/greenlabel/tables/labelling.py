@@ -13,16 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from greenlabel.anchored import AnchoredGreenClassifier
-from greenlabel.base import GraphClassifier
-from greenlabel.blended import BlendedClassifier
-from greenlabel.checks import check_choice, check_integer, warn_unreached
+from greenlabel._common.optional import requires
+from greenlabel._common.parameters import check_choice, check_integer, warn_unreached
+from greenlabel._common.stages import Announce, Stages
+from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.errors import ParameterError, TableError
-from greenlabel.estimators import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
-from greenlabel.extras import requires
-from greenlabel.stages import Announce, Stages
-from greenlabel.tables.columns import TableFeatures, choose_columns, matching
-from greenlabel.tables.files import VECTORS, as_vectors, check_names, nearest_name
+from greenlabel.estimators.anchored import AnchoredGreenClassifier
+from greenlabel.estimators.base import GraphClassifier
+from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel.tables.columns.features import TableFeatures, choose_columns, matching
+from greenlabel.tables.columns.rounds import (
+    added_names,
+    all_names,
+    check_names_free,
+    named_counts,
+    read_round,
+    round_doubts,
+)
+from greenlabel.tables.columns.targets import doubts, read_target
 from greenlabel.tables.filling import (
     check_confident,
     check_not_full,
@@ -33,12 +41,11 @@ from greenlabel.tables.filling import (
     round_of_new_rows,
     target_of_new_rows,
 )
+from greenlabel.tables.io.files import VECTORS, as_vectors, check_names, nearest_name
+from greenlabel.tables.model_files.saved import SavedModel
 from greenlabel.tables.outcome import HeldOut, Outcome
-from greenlabel.tables.page import summary_html, write_report
-from greenlabel.tables.rounds import added_names, all_names, check_names_free, named_counts, read_round, round_doubts
-from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.summary import summary_text
-from greenlabel.tables.targets import doubts, read_target
+from greenlabel.tables.report.page import summary_html, write_report
+from greenlabel.tables.report.summary import summary_text
 
 with requires("tables"):
     import polars as pl
@@ -103,7 +110,7 @@ def label_table(
     unlabelled : further values of the target that mean "no label"
     vectors : (n, d) array of embeddings, one row for each row of the frame
     scale : {"auto", "none", "standard"}, default "auto"
-        "auto" scales columns whose units differ; see ``greenlabel.tables.columns``.
+        "auto" scales columns whose units differ; see ``greenlabel.tables.columns.features``.
     method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
         "auto" is BlendedClassifier: the Green function and ordinary models, weighted by what the labels say.
     class_shares : None, "labels", "balanced" or a mapping, default None

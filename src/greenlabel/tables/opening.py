@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from greenlabel.blocks import same
-from greenlabel.extras import requires
-from greenlabel.stages import Stages
-from greenlabel.tables.csv_style import CsvStyle
-from greenlabel.tables.encodings import check_cuttable, check_encoding
-from greenlabel.tables.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
-from greenlabel.tables.parts import FORMATS, Output, output_of
-from greenlabel.tables.paths import STANDARD
+from greenlabel._common.optional import requires
+from greenlabel._common.stages import Stages
+from greenlabel.blocks.rows import same
+from greenlabel.tables.io.blocks import is_several, open_table
+from greenlabel.tables.io.csv_style import CsvStyle
+from greenlabel.tables.io.encodings import check_cuttable, check_encoding
+from greenlabel.tables.io.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
+from greenlabel.tables.io.parts import FORMATS, Output, output_of
+from greenlabel.tables.io.paths import STANDARD
 from greenlabel.tables.streaming import Run
-from greenlabel.tables.table_blocks import is_several, open_table
 
 with requires("tables"):
     import polars as pl
@@ -74,7 +74,7 @@ def workers(scheduler: str | None, jobs: int | None) -> Iterator[None]:
     if scheduler is None:
         yield
         return
-    from greenlabel.dask_blocks import cluster
+    from greenlabel.blocks.on_dask import cluster
 
     with cluster(scheduler, jobs):
         yield

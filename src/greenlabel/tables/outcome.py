@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.estimates import LEVEL, Filled, estimate_accuracy
-from greenlabel.tables.columns import Column
+from greenlabel.labels.estimates import LEVEL, Filled, estimate_accuracy
+from greenlabel.tables.columns.features import Column
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -152,7 +152,7 @@ class Outcome:
 
     @cached_property
     def estimated_accuracy(self) -> tuple[float, float, float] | None:
-        """Share of right answers among the rows filled in, and its interval, as ``greenlabel.estimates`` has it.
+        """Share of right answers among the rows filled in, and its interval, as ``greenlabel.labels.estimates`` has it.
 
         None where no label was held out, or no row filled in.
         """

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from greenlabel.stages import Stages
+from greenlabel._common.stages import Stages
 
 STAGES = {  # what a stage is called while it lasts
     "reading": "Reading the table",

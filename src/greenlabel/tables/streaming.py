@@ -20,13 +20,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.anchored import AnchoredGreenClassifier
-from greenlabel.blocks import Blocks, Reader, same
+from greenlabel._common.optional import requires
+from greenlabel._common.stages import START, Stages
+from greenlabel.blocks.rows import Blocks, Reader, same
 from greenlabel.errors import ParameterError
-from greenlabel.extras import requires
-from greenlabel.projection import sample_rows
-from greenlabel.stages import START, Stages
-from greenlabel.tables.columns import TableFeatures, choose_columns, matching
+from greenlabel.estimators.anchored import AnchoredGreenClassifier
+from greenlabel.graph.projection import sample_rows
+from greenlabel.tables.columns.features import TableFeatures, choose_columns, matching
+from greenlabel.tables.columns.rounds import (
+    added_names,
+    check_names_free,
+    named_counts,
+    read_round,
+    round_doubts,
+    told_by,
+)
+from greenlabel.tables.columns.targets import Found, find_labels, join_labels
 from greenlabel.tables.filling import (
     check_confident,
     check_not_full,
@@ -37,19 +46,10 @@ from greenlabel.tables.filling import (
     round_of_new_rows,
     target_of_new_rows,
 )
+from greenlabel.tables.io.parts import Write
 from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, all_doubts, graph_facts
+from greenlabel.tables.model_files.saved import SavedModel
 from greenlabel.tables.outcome import HeldOut, Tally
-from greenlabel.tables.parts import Write
-from greenlabel.tables.rounds import (
-    added_names,
-    check_names_free,
-    named_counts,
-    read_round,
-    round_doubts,
-    told_by,
-)
-from greenlabel.tables.saved import SavedModel
-from greenlabel.tables.targets import Found, find_labels, join_labels
 
 with requires("tables"):
     import polars as pl
@@ -153,7 +153,7 @@ class Run:
         source = self.table.only(names)
         if not self.on_cluster:
             return Watched(source, self.tick)
-        from greenlabel.dask_blocks import distribute
+        from greenlabel.blocks.on_dask import distribute
 
         return distribute(source)
 

@@ -1,0 +1,230 @@
+"""Anchors: a few points that stand in for all rows.
+
+Each row is a mix of its k nearest anchors, and rows that share anchors are similar:
+
+    S = Z diag(Z'1)^-1 Z' = B B'            (Eq. S_Z)
+
+    X (n, d) rows     P (m, d) anchors     Z (n, m) mixing weights, rows sum to 1, k entries each
+
+BKHK (balanced k-means based hierarchical k-means) finds anchors by halving: all rows are split into two equal halves
+by balanced 2-means, each half again, until m groups are left; an anchor is the mean of a group. With two centres the
+balanced assignment is a cut at the median along the line through them, so one round of 2-means is a projection, a
+partition and two means. All groups of a level are split at once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel._common.parameters import warn
+from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel.errors import DataError, ParameterError
+from greenlabel.graph.duplicates import distinct_rows
+from greenlabel.graph.neighbors import Search, centre, coordinates, kmeans_groups, neighbour_matrix, row_blocks, working
+from greenlabel.graph.projection import Projection, sample_rows
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+SPLIT_AXES = 32  # principal axes on which splits are found
+SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
+SPLIT_ROWS = 2048  # rows of a group that vote on the direction of its split
+AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
+LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
+ROWS_PER_ANCHOR = 48  # rows beyond so many per anchor do not move the anchors
+
+
+def mixing_weights(dist2: Floats) -> Floats:
+    """Weights of each row on its k nearest anchors, free of parameters (Eq. Z).
+
+    dist2 : (n, k + 1) squared distances, ascending; the last column is the yardstick only.
+    returns (n, k), rows sum to 1.  Where all k + 1 distances are equal, the weights are equal too.
+    """
+    gap = dist2[:, -1:] - dist2[:, :-1]
+    total = gap.sum(axis=1, keepdims=True)
+    if (total == 0).any():
+        return np.divide(gap, total, out=np.full_like(gap, 1 / gap.shape[1]), where=total > 0)
+    gap /= total
+    return gap
+
+
+def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:
+    """Z (n, m): each row's weights on its k nearest anchors. Only a few blocks of rows are in work at a time."""
+    n, m = X.shape[0], search.P.shape[0]
+    index, weight = np.empty((n, k), np.int32), np.empty((n, k))
+
+    def mix(rows: slice) -> None:
+        dist2, nearest = search.nearest(X[rows], k + 1)
+        index[rows], weight[rows] = nearest[:, :-1], mixing_weights(dist2)
+
+    in_parallel(mix, row_blocks(n, X.shape[1]))
+    return neighbour_matrix(index, weight, m)
+
+
+def given_anchors(P: Any, d: int) -> Floats:
+    """Anchors that the user chose, checked."""
+    if sp.issparse(P):
+        P = P.toarray()
+    if np.isscalar(P) or P is None:
+        names = ", ".join(map(repr, ANCHORS))
+        raise ParameterError(
+            f"anchors={P!r} is neither a name nor an array; give one of {names}, or an (m, {d}) array."
+        )
+    try:
+        P = np.asarray(P)
+        P = working(P if P.dtype.kind in "fiub" else P.astype(np.float64, casting="safe"))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"anchors are no table of numbers; give an (m, {d}) array.") from error
+    if P.ndim != 2 or P.shape[1] != d:
+        raise ParameterError(f"anchors have shape {P.shape}, X has {d} columns; give an (m, {d}) array.")
+    if not np.isfinite(P).all():
+        raise DataError("anchors hold NaN or infinity; give finite coordinates.")
+    nodes = distinct_rows(P)
+    if nodes is None:
+        return P
+    warn(f"anchors hold {len(P) - len(nodes.first)} rows that stand there before; each point is one anchor.")
+    return P[nodes.first]
+
+
+def bkhk_groups(Q: Floats, m: int, rng: np.random.Generator) -> Ints:
+    """The group of each row by BKHK. Sizes of groups differ by at most one per level of the split."""
+    order = rng.permutation(len(Q))  # so that every stretch of a group is a sample of it
+    sizes, leaves = np.array([len(Q)]), np.array([m])
+    while leaves.max() > 1:
+        left_leaves = leaves // 2
+        left_sizes = np.where(leaves > 1, np.rint(sizes * left_leaves / leaves).astype(int), sizes)
+        starts = np.cumsum(sizes) - sizes
+        for size, left in {*zip(sizes[leaves > 1].tolist(), left_sizes[leaves > 1].tolist(), strict=True)}:
+            chosen = starts[(sizes == size) & (left_sizes == left) & (leaves > 1)]
+            places = chosen[:, None] + np.arange(size)
+            order[places] = halve(Q, order[places], left)
+        sizes, leaves = _children(sizes, left_sizes, leaves), _children(leaves, left_leaves, leaves)
+    group = np.empty(len(Q), np.intp)
+    group[order] = np.repeat(np.arange(m), sizes)
+    return group
+
+
+def _children(parent: Ints, left: Ints, leaves: Ints) -> Ints:
+    """Left and right parts, side by side; a group that is a leaf already stays whole."""
+    split = leaves > 1
+    pairs = np.column_stack([np.where(split, left, parent), np.where(split, parent - left, -1)]).ravel()
+    return pairs[pairs >= 0]
+
+
+def halve(Q: Floats, rows: Ints, left: int) -> Ints:
+    """Balanced 2-means of g groups of equal size: rows (g, size) reordered so that the first ``left`` are one side."""
+    size = rows.shape[1]
+    voters = rows[:, :: max(1, size // SPLIT_ROWS)]
+    T = Q[voters]
+    n_left = round(left * T.shape[1] / size)
+    direction = np.eye(Q.shape[1], dtype=Q.dtype)[T.var(axis=1).argmax(axis=1)]
+    side = np.empty(T.shape[:2], Q.dtype)
+    for _ in range(SPLIT_ROUNDS):
+        along = (T @ direction[:, :, None])[:, :, 0]
+        side[:] = 1 / (T.shape[1] - n_left)
+        np.put_along_axis(side, np.argpartition(along, n_left - 1, axis=1)[:, :n_left], -1 / n_left, axis=1)
+        direction = (side[:, None, :] @ T)[:, 0, :]  # mean of one side minus mean of the other
+    along = np.einsum("gsq,gq->gs", Q[rows], direction)
+    return np.take_along_axis(rows, np.argpartition(along, left - 1, axis=1), axis=1)
+
+
+def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np.random.Generator) -> Floats:
+    """Few coordinates of the sampled rows, enough to split them."""
+    if sp.issparse(X):
+        if X.shape[1] <= SPLIT_AXES:
+            return X[rows].toarray()
+        from sklearn.decomposition import TruncatedSVD
+
+        return TruncatedSVD(SPLIT_AXES, random_state=int(rng.integers(2**31))).fit_transform(X[rows])
+    if projection is None:
+        chosen = working(X[rows])
+        return centre(chosen, chosen.mean(axis=0, dtype=np.float64))
+
+    def project(part: slice) -> Floats:
+        return coordinates(working(X[rows[part]]), projection, SPLIT_AXES)
+
+    return np.concatenate(in_parallel(project, row_blocks(len(rows), X.shape[1])))
+
+
+def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
+    """P (m, d): the mean of each group of rows, in full dimension. An empty group takes a row of the largest one."""
+    counts = np.bincount(group, minlength=m)
+    for empty in np.flatnonzero(counts == 0):
+        moved = np.flatnonzero(group == counts.argmax())[0]
+        counts[group[moved]] -= 1
+        group[moved], counts[empty] = empty, 1
+    if sp.issparse(X):
+        member = sp.csr_array((1 / counts[group], (group, np.arange(len(rows)))), shape=(m, len(rows)))
+        return (member @ X[rows]).tocsr()
+    total = np.zeros((m, X.shape[1]))
+    for part in row_blocks(len(rows), X.shape[1]):
+        size = part.stop - part.start
+        member = sp.csr_array((np.ones(size), (group[part], np.arange(size))), shape=(m, size))
+        total += member @ working(X[rows[part]])
+    return working((total / counts[:, None]).astype(working(X[:1]).dtype))
+
+
+def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): means of groups of equal size."""
+    Q = split_coordinates(X, rows, projection, rng)
+    with one_thread():  # two threads would round otherwise, and a row near the cut change sides
+        group = bkhk_groups(Q, m, rng)
+    return group_means(X, rows, group, m)
+
+
+def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): means of the groups of plain k-means."""
+    Q = split_coordinates(X, rows, projection, rng)
+    return group_means(X, rows, kmeans_groups(Q, m, int(rng.integers(2**31))), m)
+
+
+def drawn(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
+    """P (m, d): rows drawn at random."""
+    return working(X[rows[sample_rows(len(rows), m, rng)]])
+
+
+# Each from a sample of the rows where there are more than the anchors need.
+ANCHORS: dict[str, Callable[..., Any]] = {"bkhk": bkhk, "kmeans": kmeans, "random": drawn}
+PER_ANCHOR = {"bkhk": ROWS_PER_ANCHOR, "kmeans": ROWS_PER_ANCHOR, "random": 1}
+
+
+def find_anchors(
+    name: str,
+    X: Any,
+    rows: Ints,
+    m: int,
+    projection: Projection | None,
+    rng: np.random.Generator,
+    usual: Callable[[int], int] | None = None,
+) -> Any:
+    """P (m, d) from these rows of X; where rows are equal and anchors coincide, anew from the distinct rows.
+
+    Where a row stands more often than a group is large, several anchors are that row. Were they all of its k nearest,
+    it would be tied to nothing else. The distinct rows have no such groups. ``usual(u)`` is how many anchors u of them
+    get; without it m, or all of them.
+    """
+    P = ANCHORS[name](X, rows, m, projection, rng)
+    # Means of equal rows may differ by rounding, in double precision.
+    if distinct_rows(P.astype(np.float32)) is None:
+        return P
+    nodes = distinct_rows(working(X[rows]))
+    if nodes is None or len(nodes.first) == 1:
+        return P  # means of different rows; or all rows are equal, and so are all anchors
+    u = len(nodes.first)
+    if usual is None and u < m:
+        warn(f"n_anchors={m} is too many for {u} distinct rows; {u} are used.")
+    return ANCHORS[name](X, rows[nodes.first], min(m, usual(u) if usual else u), projection, rng)
+
+
+def usual_number(n: int, k: int) -> int:
+    """How many anchors n rows get with n_anchors="auto"."""
+    m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
+    return max(m, min(k + 1, n))
+
+
+def anchor_rows(name: str, n: int, m: int, rng: np.random.Generator) -> Ints:
+    """The rows from which m anchors are found, ascending."""
+    return sample_rows(n, PER_ANCHOR[name] * m, rng)

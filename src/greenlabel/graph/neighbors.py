@@ -1,0 +1,403 @@
+"""Nearest points by Euclidean distance; the only module that imports faiss.
+
+    dist2, index = search.nearest(X, k)        both (n, k), nearest first; equal distances in the order of their index
+
+Engines find candidates; the squared distances of the candidates are then taken anew by direct difference, in float64
+where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 x'p is never the answer: with features
+in the tens of thousands it loses the small distances.
+
+    Float64Search    few pairs, or sparse features: exact, in double precision
+    FlatSearch       exact at the price of one matrix product (faiss);
+                     a row for which float32 is too coarse, or many points equally far, goes to Float64Search
+    ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
+                     a row whose answer the bound does not prove goes to FlatSearch
+    ClusterSearch    approximate, for graphs of many rows: an inverted file on the principal axes (faiss)
+
+No answer depends on the number of threads: the blocks of rows are the same on any machine, each is searched on one
+thread, and what rounding could decide is decided by direct difference.
+
+X (n, d) rows that ask     P (m, d) points that are searched     k neighbours
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import faiss
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Found = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
+FLOAT64_PAIRS = 2**24  # up to so many (row, point) pairs, double precision costs nothing to speak of
+EXACT_OPERATIONS = 1e11  # up to so many multiplications a k-NN graph is searched exactly (about two seconds)
+QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
+SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where few do not do
+REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
+CLUSTER_AXES = 64
+CLUSTERS_PROBED = 12
+FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
+FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")))
+
+
+def row_blocks(n: int, values_per_row: int) -> Iterator[slice]:
+    """Slices that cover n rows, each of about BLOCK_VALUES numbers; what is found for a row is some 64 numbers too."""
+    size = max(1, BLOCK_VALUES // max(64, values_per_row))
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def working(X: Any) -> Any:
+    """X in float32 where that holds its values, in float64 otherwise; sparse rows stay sparse."""
+    if sp.issparse(X):
+        return X.tocsr().astype(np.float64, copy=False)
+    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype in FLOAT32_TYPES else np.float64)
+
+
+def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
+    return np.ascontiguousarray(X - mean, dtype=np.float32)
+
+
+def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:
+    """Q = (X - mean) V of one block of rows; to be called on one thread."""
+    V = np.ascontiguousarray(projection.axes[:, :n_axes], dtype=np.float32)
+    return centre(X, projection.mean) @ V
+
+
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    if X.dtype != np.float32:
+        return np.einsum("nd,nd->n", X, X)
+    norm2 = np.empty(len(X), np.float32)
+    faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
+    return norm2.astype(np.float64)
+
+
+def copy_numbers(P: Any) -> Ints:
+    """How many equal points stand before each point."""
+    if sp.issparse(P):
+        return np.zeros(P.shape[0], np.intp)  # equal sparse rows are rare, and costly to find
+    values = np.ascontiguousarray(P + 0)  # -0 becomes 0
+    _, distinct = np.unique(values.view(f"V{values.itemsize * values.shape[1]}").ravel(), return_inverse=True)
+    order = np.argsort(distinct, kind="stable")
+    sizes = np.bincount(distinct)
+    copy = np.empty(len(order), np.intp)
+    copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return copy
+
+
+def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
+    """Distances (n, m) of all rows to all points, for kernels: sums of absolute differences, or of their squares.
+
+    In single precision where there are many: kernels fall off smoothly.
+    """
+    if sp.issparse(X) or sp.issparse(P):
+        from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to import, seldom needed
+
+        X, P = sp.csr_matrix(X), sp.csr_matrix(P)
+        return manhattan_distances(X, P) if absolute else euclidean_distances(X, P, squared=True)
+    if X.shape[0] * P.size <= BLOCK_VALUES:
+        return cdist(X, P, "cityblock" if absolute else "sqeuclidean")
+    X, P = (np.ascontiguousarray(A, np.float32) for A in (X, P))
+    return faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2)
+
+
+def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
+    """Squared distance of row i to each of the points index[i], by direct difference."""
+    n, k = index.shape
+    if sp.issparse(X) or sp.issparse(P):
+        pairs = sp.csr_array(X)[np.repeat(np.arange(n), k)] - sp.csr_array(P)[index.ravel()]
+        return np.asarray(pairs.multiply(pairs).sum(axis=1), dtype=np.float64).reshape(n, k)
+    if X.dtype == np.float32 and P.dtype == np.float32:
+        short, ids = np.empty((n, k), np.float32), np.ascontiguousarray(index, np.int64)
+        pointers = map(faiss.swig_ptr, (short, np.ascontiguousarray(X), P, ids))
+        faiss.fvec_L2sqr_by_idx(*pointers, X.shape[1], n, k)  # type: ignore[attr-defined]
+        return short.astype(np.float64)
+    dist2 = np.empty((n, k))
+    for rows in row_blocks(n, k * X.shape[1]):
+        gap = X[rows, None, :] - P[index[rows]]
+        dist2[rows] = np.einsum("ikd,ikd->ik", gap, gap)
+    return dist2
+
+
+def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own: Ints | None) -> Found:
+    """The k nearest candidates of each row; ``own`` holds the number of each row among the points."""
+    dist2[candidates < 0] = np.inf  # faiss's sign for a candidate it did not find
+    if own is not None:
+        dist2[candidates == own[:, None]] = np.inf
+    order = np.lexsort((candidates, dist2), axis=1)[:, :k]
+    return np.take_along_axis(dist2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
+
+
+def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | None) -> Found:
+    """The same for candidates as pairs: any number of them per row, at least k, ``row`` ascending."""
+    dist2 = np.empty(len(row))
+    for part in row_blocks(len(row), X.shape[1]):
+        dist2[part] = pair_distances(X[row[part]], P, point[part, None])[:, 0]
+    if own is not None:
+        dist2[point == own[row]] = np.inf
+    order = np.lexsort((point, dist2, row))
+    first = np.searchsorted(row, np.arange(X.shape[0]))
+    chosen = order[first[:, None] + np.arange(k)]
+    return dist2[chosen], point[chosen]
+
+
+class Search:
+    """The points P, ready to be searched in blocks of rows. A subclass searches for one block."""
+
+    def __init__(self, P: Any):
+        self.P = P
+
+    def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
+        """The k nearest points of each row; with ``own``, the row's own number among the points does not count."""
+        n = X.shape[0]
+        dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
+
+        def search(rows: slice) -> None:
+            dist2[rows], index[rows] = self._block(self._like_points(X[rows]), k, None if own is None else own[rows])
+
+        in_parallel(search, row_blocks(n, self._values_per_row(X, k)))
+        return dist2, index
+
+    def nearest_to_own(self, k: int) -> Found:
+        """The k nearest other points of each point. Itself is known by its number: a duplicate may come first."""
+        return self.nearest(self.P, k, np.arange(self.P.shape[0]))
+
+    def _like_points(self, X: Any) -> Any:
+        """Rows sparse where the points are, and dense where they are not."""
+        if sp.issparse(self.P):
+            return sp.csr_array(X, dtype=np.float64)
+        return working(X.toarray() if sp.issparse(X) else X)
+
+    def _values_per_row(self, X: Any, k: int) -> int:
+        return X.shape[1]
+
+    def _block(self, X: Any, k: int, own: Ints | None) -> Found:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The points alone; everything else is made again from them."""
+        return {"P": self.P}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X: Any, own: Ints | None) -> Found:
+    """What was found, with the marked rows as a more careful search finds them."""
+    dist2, index = found
+    if rows.any():
+        dist2[rows], index[rows] = careful(X[rows], dist2.shape[1], None if own is None else own[rows])
+    return dist2, index
+
+
+class Float64Search(Search):
+    """All points that may be among the nearest by double precision are compared by direct difference.
+
+    Of equal points more than an answer can hold, only the first ones take part.
+    """
+
+    def __init__(self, P: Any):
+        super().__init__(working(P))
+        P = self.P
+        self._mean = np.zeros(P.shape[1]) if sp.issparse(P) else P.mean(axis=0, dtype=np.float64)
+        self._copy = copy_numbers(P)
+
+    def _values_per_row(self, X: Any, k: int) -> int:
+        return max(self.P.shape)
+
+    def _block(self, X: Any, k: int, own: Ints | None) -> Found:
+        wanted = k + (own is not None)
+        ids, points = self._points(wanted)
+        centred = self._centre(X)
+        product = centred @ points.T
+        x2, p2 = squared_norms(centred)[:, None], squared_norms(points)
+        dist2 = x2 + p2 - 2 * (product.toarray() if sp.issparse(product) else product)
+        limit = np.partition(dist2, wanted - 1, axis=1)[:, wanted - 1, None]
+        noise = FLOAT64_ROUNDING * (x2 + p2.max())
+        if X.dtype == np.float32:
+            noise += FLOAT32_ROUNDING * limit  # of the direct difference
+        row, place = np.nonzero(dist2 <= limit + 2 * noise)
+        return nearest_pairs(X, self.P, row, ids[place], k, own)
+
+    def _centre(self, X: Any) -> Any:
+        return X if sp.issparse(X) else X - self._mean
+
+    def _points(self, wanted: int) -> tuple[Ints, Any]:
+        """Numbers and centred coordinates of the points, without copies beyond those that are wanted."""
+        ids = np.flatnonzero(self._copy < wanted)
+        return ids, self._centre(self.P if len(ids) == self.P.shape[0] else self.P[ids])
+
+
+class FlatSearch(Search):
+    """Candidates by products in float32. What lies beyond the last candidate is farther away than the k-th neighbour,
+    or the row is searched again: with many candidates, then in double precision."""
+
+    def __init__(self, P: Floats):
+        super().__init__(P)
+        self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
+        self._centred = centre(P, self._mean)
+
+    def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
+        found, unproven = self._among(k + (own is not None) + SPARE, X, k, own)
+        return redo(found, unproven, self._among_many, X, own)
+
+    def _among_many(self, X: Floats, k: int, own: Ints | None) -> Found:
+        found, unproven = self._among(k + (own is not None) + MANY_SPARE, X, k, own)
+        return redo(found, unproven, self._careful.nearest, X, own)
+
+    def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
+        """The nearest of so many candidates, and the rows for which that is not proven to be the answer."""
+        centred = centre(X, self._mean)
+        _, candidates = faiss.knn(centred, self._centred, min(wanted, len(self.P)))
+        dist2 = pair_distances(X, self.P, candidates)
+        last = dist2.max(axis=1)
+        found = nearest_candidates(dist2, candidates, k, own)
+        noise = FLOAT32_ROUNDING * (squared_norms(centred) + last)
+        return found, (found[0][:, -1] >= last - 2 * noise) & (wanted < len(self.P))
+
+    @cached_property
+    def _careful(self) -> Float64Search:
+        return Float64Search(self.P)
+
+
+class ReducedSearch(Search):
+    """Exact neighbours from the lower bound
+
+        |x - p|^2 >= |V'x - V'p|^2 + (r(x) - r(p))^2,    r(x) = |x - VV'x|, what the axes V leave of a row,
+
+    itself a squared distance, in q + 1 dimensions. Where the bound of the last candidate exceeds the k-th
+    distance found, no other point can be nearer: the answer is proven.
+    """
+
+    def __init__(self, P: Floats, projection: Projection):
+        super().__init__(P)
+        self._flat = FlatSearch(P)
+        self.projection = projection
+        self._reduced, _ = self._reduce(P)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"P": self.P, "projection": self.projection}
+
+    def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
+        Q = coordinates(X, self.projection)
+        norm2 = squared_norms(centre(X, self.projection.mean))
+        remainder = np.sqrt(np.maximum(norm2 - squared_norms(Q), 0)).astype(np.float32)
+        return np.column_stack([Q, remainder]), FLOAT32_ROUNDING * norm2
+
+    def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
+        Q, slack = self._reduce(X)
+        bound, candidates = faiss.knn(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
+        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
+        # A remainder off by e moves the bound at distance D by 2 sqrt(e D) + e at the most.
+        farthest = found[0][:, -1]
+        unproven = bound[:, -1] <= farthest + 2 * np.sqrt(slack * farthest) + slack
+        return redo(found, unproven & (candidates.shape[1] < len(self.P)), self._flat.nearest, X, own)
+
+
+class ClusterSearch(Search):
+    """Approximate neighbours: rows are looked up in the clusters nearest to them, on the principal axes."""
+
+    def __init__(self, P: Floats, projection: Projection, seed: int):
+        super().__init__(P)
+        self.projection = projection
+        n, q = len(P), projection.axes.shape[1]
+        index: Any = faiss.index_factory(q, f"IVF{int(2 * np.sqrt(n))},Flat")
+        index.cp.niter, index.cp.seed = 5, seed
+        index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
+        Q = self._coordinates()
+        with one_thread():
+            index.train(Q)
+        self.group = np.concatenate(in_parallel(lambda rows: index.quantizer.search(Q[rows], 1)[1], row_blocks(n, q)))
+        self._fill(index, Q)
+
+    @classmethod
+    def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "ClusterSearch":
+        """The same search from its clusters (``centres`` and ``group``), which were found before."""
+        search = cls.__new__(cls)
+        search.P, search.projection, search.group = P, projection, np.ascontiguousarray(group, np.int64)[:, None]
+        index: Any = faiss.index_factory(projection.axes.shape[1], f"IVF{len(centres)},Flat")
+        index.quantizer.add(np.ascontiguousarray(centres, np.float32))
+        index.is_trained = True
+        search._fill(index, search._coordinates())
+        return search
+
+    def _coordinates(self) -> NDArray[np.float32]:
+        blocks = row_blocks(*self.P.shape)
+        return np.concatenate(in_parallel(lambda rows: coordinates(self.P[rows], self.projection), blocks))
+
+    def _fill(self, index: Any, Q: NDArray[np.float32]) -> None:
+        index.nprobe = CLUSTERS_PROBED
+        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(self.group))
+        self._index = index
+
+    @property
+    def centres(self) -> Floats:
+        """(clusters, axes)."""
+        return self._index.quantizer.reconstruct_n(0, self._index.nlist)
+
+    def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
+        # Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone.
+        wanted = (k + SPARE if self.projection.axes.shape[1] == X.shape[1] else 3 * k) + (own is not None)
+        wanted = min(wanted, len(self.P))
+        _, candidates = self._index.search(coordinates(X, self.projection), wanted)
+        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
+        return redo(found, ~np.isfinite(found[0][:, -1]), self._flat.nearest, X, own)
+
+    @cached_property
+    def _flat(self) -> FlatSearch:
+        return FlatSearch(self.P)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"P": self.P, "projection": self.projection, "centres": self.centres, "group": self.group[:, 0]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(ClusterSearch.restored(**state)))
+
+
+def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_array:
+    """(rows, n_columns) with the weights of each row's k neighbours."""
+    n, k = index.shape
+    short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
+    indptr = np.arange(0, n * k + 1, k, dtype=short)
+    return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
+
+
+def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:
+    """The group of each row by plain k-means; some of the m groups may be empty."""
+    Q = np.ascontiguousarray(Q, np.float32)
+    clustering = faiss.Kmeans(
+        Q.shape[1], m, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(Q)
+    )
+    with one_thread():
+        clustering.train(Q)
+        return faiss.knn(Q, clustering.centroids, 1)[1][:, 0]
+
+
+def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> Search:
+    """The fastest exact search of n_rows among the points P; a projection helps where rows are wide."""
+    m, d = P.shape
+    if sp.issparse(P) or n_rows * m <= FLOAT64_PAIRS:
+        return Float64Search(P)
+    if projection is not None and d >= 2 * projection.axes.shape[1] and m >= REDUCED_POINTS:
+        return ReducedSearch(P, projection)
+    return FlatSearch(P)
+
+
+def graph_search(P: Any, rng: np.random.Generator, most: float | None = None) -> Search:
+    """A search of rows among themselves: exact up to so many multiplications (EXACT_OPERATIONS), approximate beyond."""
+    n, d = P.shape
+    if sp.issparse(P) or n * n * d <= (EXACT_OPERATIONS if most is None else min(most, EXACT_OPERATIONS)):
+        return exact_search(P, n)
+    sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
+    return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))

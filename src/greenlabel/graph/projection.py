@@ -1,0 +1,45 @@
+"""Principal axes: a few directions that hold most of the distance between rows.
+
+    Q = (X - 1 mean') V        Q (n, q) coordinates, V (d, q) orthonormal, leading axis first
+
+Distances between coordinates never exceed distances between rows. The splits of the anchors, the exact search in two
+steps and the approximate search all work on these coordinates; they are found once, from a sample of the rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from greenlabel._common.threads import one_thread
+
+Floats = NDArray[np.floating]
+
+SAMPLE_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Orthonormal axes through a mean."""
+
+    mean: Floats  # (d,)
+    axes: Floats  # (d, q)
+
+
+def principal_axes(sample: Floats, n_axes: int) -> Projection:
+    """The ``n_axes`` leading principal axes of a sample of rows, in its own precision."""
+    mean = sample.mean(axis=0)
+    centred = sample - mean
+    d = centred.shape[1]
+    with one_thread():  # two threads would round otherwise, and the axes decide which rows are compared
+        C = centred.T @ centred
+        _, V = scipy.linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
+    return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
+
+
+def sample_rows(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Row numbers of a sample without repeats, ascending; all rows where ``size`` reaches n."""
+    if size >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, size, replace=False, shuffle=False))

@@ -1,0 +1,57 @@
+"""A parameter chosen by the labels: the value whose leave-one-out scores recognise the labelled rows best.
+
+    judges(labels, most)                     the labelled rows that are asked
+    choose(values, codes, held_out)          the best value; held_out(value) are the scores of the judges without their
+                                             own labels
+
+Few labels cannot tell values apart. So the first value, the default, gives way only to one by which more rows are
+right, and whose log-loss is lower by two standard errors of the difference.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.labels.encoding import Labels, evenly, evidence, smoothed_target
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Value = TypeVar("Value")
+
+LEAST_JUDGES = 20  # fewer would choose by chance
+TIMES_OF_MU = (1.0, 0.1, 10.0)  # mu="auto": what is tried, in multiples of the default
+TEMPERATURES = (0.1, 1000.0)  # between which one is looked for, of evidence whose largest value is 1
+ZOOMS, GRID = 3, 11  # to within four percent; a coarser one would tell values apart that do not differ
+
+
+def judges(labels: Labels, most: int) -> Ints:
+    """Places of labelled rows whose class has another label; none where there are too few, or only few may be asked."""
+    told = np.flatnonzero(labels.counts[labels.codes] > 1)
+    return evenly(told, most) if min(len(told), most) >= LEAST_JUDGES else told[:0]
+
+
+def choose(values: Sequence[Value], codes: Ints, held_out: Callable[[Value], Floats]) -> Value:
+    """The value by which the judges, whose classes are ``codes``, are best recognised."""
+    if len(values) == 1 or not len(codes):
+        return values[0]
+    scores = [held_out(value) for value in values]
+    losses = [log_losses(evidence(F), codes) for F in scores]
+    best = int(np.argmin([loss.mean() for loss in losses]))
+    gain, right = losses[0] - losses[best], [int((F.argmax(axis=1) == codes).sum()) for F in scores]
+    is_better = right[best] > right[0] and gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return values[best if is_better else 0]
+
+
+def log_losses(E: Floats, codes: Ints) -> Floats:
+    """-log p of the true class of each row (l,), at the temperature that suits the evidence E (l, c) best."""
+    E = (E - E.max(axis=1, keepdims=True)) / (np.abs(E).max() or 1.0)  # no exponential of it overflows
+    true = (smoothed_target(codes, E.shape[1]) * E).sum(axis=1)
+    low, high, best = *TEMPERATURES, np.zeros(len(E))
+    for _ in range(ZOOMS):
+        grid = np.geomspace(low, high, GRID)
+        trials = [np.log(np.exp(t * E).sum(axis=1)) - t * true for t in grid]
+        place = int(np.argmin([trial.mean() for trial in trials]))
+        low, high, best = grid[max(place - 1, 0)], grid[min(place + 1, GRID - 1)], trials[place]
+    return best

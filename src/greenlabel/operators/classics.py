@@ -1,0 +1,119 @@
+"""Two classic methods on the same graph, for comparison and for those who want them.
+
+    LLGC   learning with local and global consistency    F = (L + gamma I)^-1 Y                       (Eq. F_LLGC)
+    HF     Gaussian fields and harmonic functions         F = Y on labelled rows, L F = 0 elsewhere
+
+With H = L_uu^-1 S_ul (u unlabelled, l labelled rows), HF is F_u = H Y_l: each unlabelled row is the mean of its
+neighbours. A component without a label has no harmonic function of its own: its rows get the shares of the labels.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel.graph.similarity import Graph
+from greenlabel.operators.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense, factor
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+SHORT_SERIES = 0.1  # gamma relative to the largest degree from which on the series is short
+ADVICE = "label more rows, or raise n_neighbors"
+
+
+class ConsistencyOperator(GreenOperator):
+    """LLGC's operator, G = (L + gamma I)^-1.
+
+    Scores fall quickly with the distance from a label, below any residual. Two ways keep the digits of the smallest:
+    elimination on small graphs, and beyond them the series sum_j (D^-1 S)^j D^-1 Y with D = diag(d + gamma), in which
+    nothing is ever subtracted. Where gamma is so small that the series is long, labels reach far, and conjugate
+    gradients serve.
+    """
+
+    _solve: Callable[[Floats, float], Floats]
+
+    def __init__(self, graph: Graph, gamma: float):
+        self.n = graph.n
+        diagonal = graph.degree + gamma
+        if self.n <= DIRECT_ROWS:
+            self._factor = factor(np.diag(diagonal) - graph.S, "gamma")
+            self._solve = self._eliminate
+        elif gamma >= SHORT_SERIES * graph.degree.max():
+            self._diagonal, self._S = diagonal[:, None], graph.S
+            self._solve = self._sum_series
+        else:
+            self._system = SparseSystem(graph.S, diagonal, "raise gamma")
+            self._solve = self._system.solve
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        return self._solve(dense(Y), tolerance)
+
+    def _eliminate(self, Y: Floats, tolerance: float) -> Floats:
+        return scipy.linalg.cho_solve(self._factor, Y, check_finite=False)
+
+    def _sum_series(self, Y: Floats, tolerance: float) -> Floats:
+        """Until no score grows by more than the tolerance, relative to itself; a row reached just now grows by all."""
+        term = Y / self._diagonal
+        F = term.copy()
+        while (abs(term) > tolerance * abs(F)).any():
+            term = self._S @ term
+            term /= self._diagonal
+            F += term
+        return F
+
+
+def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_]) -> Floats:
+    """HF: F (n, c), clamped on labelled rows and harmonic elsewhere.
+
+    Y (n, c) counts the labels of each row. Where a row carries several (as a node of equal rows may), it is clamped to
+    their mean.
+    """
+    count, F = _clamped(Y)
+    free = reached & (count == 0)
+    F_free = _harmonic(graph, free, graph.S[free] @ F, TOLERANCE)
+    F = F.toarray()
+    F[free] = F_free
+    F[~reached] = Y.sum(axis=0) / count.sum()
+    return F
+
+
+def harmonic_leave_one_out(
+    graph: Graph, Y: Any, reached: NDArray[np.bool_], rows: Ints, codes: Ints, tolerance: float
+) -> Floats:
+    """Scores of some labelled rows, each without one label that it carries (rows, codes), (len(rows), c).
+
+    With K = S_ll + S_lu L_uu^-1 S_ul, the equation of row i alone reads  (d_i - K_ii) f_i = sum_j≠i K_ij y_j.
+    Where no other label reaches the row, its score is the shares of the other labels; where it carries others, their
+    mean.
+    """
+    count, mean = _clamped(Y)
+    labelled, places = np.flatnonzero(count), np.arange(len(rows))
+    own = np.searchsorted(labelled, rows)
+    free = reached & (count == 0)
+    S_ul = graph.S[free][:, labelled]
+    K = graph.S[rows][:, labelled].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, own], tolerance)).T
+    K[places, own] = 0
+    weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because L_uu^-1 S_ul has rows that sum to 1
+    left, left_here = np.tile(Y.sum(axis=0), (len(rows), 1)), Y[rows].toarray()
+    left[places, codes] -= 1
+    left_here[places, codes] -= 1
+    others = left / (count.sum() - 1)
+    F = np.divide(K @ mean[labelled].toarray(), weight, out=others, where=weight > 1e-12 * graph.degree.max())
+    return np.divide(left_here, count[rows, None] - 1, out=F, where=count[rows, None] > 1)
+
+
+def _clamped(Y: Any) -> tuple[Floats, sp.csr_array]:
+    """How many labels each row carries, and their mean; a row without any has a zero row."""
+    count = np.asarray(Y.sum(axis=1)).ravel()
+    return count, sp.csr_array(Y * np.divide(1, count, out=np.zeros_like(count), where=count > 0)[:, None])
+
+
+def _harmonic(graph: Graph, free: NDArray[np.bool_], inflow: sp.csr_array, tolerance: float) -> Floats:
+    """L_uu^-1 times what flows into the free rows."""
+    if not free.any():
+        return inflow.toarray()  # every row is labelled: nothing to solve
+    return SparseSystem(graph.S[free][:, free], graph.degree[free], ADVICE).solve(inflow.toarray(), tolerance)

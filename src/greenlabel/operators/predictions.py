@@ -1,0 +1,125 @@
+"""Answers of rows from their nearest anchors, one block at a time.
+
+    F_i = z_i' C + y_i / theta        z_i the weights of row i on its anchors, y_i its own label (0 without one)
+
+Each class here is a step over blocks of Near (blocks.py): it holds all that answers need beside the rows, which is
+m x c numbers, the labels, and nothing of the size of the data.
+
+C (m, c) coefficients     F (n, c) scores     theta = 1 + n mu
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel._common.threads import in_parallel
+from greenlabel.graph.mixing import Near
+from greenlabel.graph.neighbors import row_blocks
+from greenlabel.labels.encoding import Verdict
+
+Floats = NDArray[np.floating]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.integer]
+
+
+class Answers(NamedTuple):
+    """What is said about one block of rows."""
+
+    rows: Sequence[int]  # their numbers, a range
+    classes: NDArray[Any]  # (len(rows),)
+    probabilities: Floats  # (len(rows), c)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """F of the rows; also which of them a label reaches."""
+
+    C: Floats
+    reached_anchors: Bools  # (m,)
+    labelled: Ints  # rows with a label of their own, ascending; none among new rows
+    codes: Ints  # their classes
+    own: float  # 1 / theta
+
+    def __call__(self, rows: Sequence[int], near: Near) -> Floats:
+        F = near.matrix(len(self.C)) @ self.C
+        start, stop = np.searchsorted(self.labelled, [rows[0], rows[-1] + 1])
+        F[self.labelled[start:stop] - rows[0], self.codes[start:stop]] += self.own
+        return F
+
+    def reached(self, near: Near) -> Bools:
+        """Whether any of a row's anchors is tied to a label."""
+        if self.reached_anchors.all():
+            return np.ones(len(near), bool)
+        return near.matrix(len(self.C)) @ self.reached_anchors > 0
+
+
+def in_parts(answer: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
+    """answer(rows, near) for a few rows at a time, so that a step needs no memory for the scores of a whole block."""
+    parts = in_parallel(lambda part: answer(rows[part], near.pick(part)), row_blocks(len(near), c))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Reached:
+    scores: Scores
+
+    def __call__(self, rows: Sequence[int], near: Near) -> Bools:
+        return self.scores.reached(near)
+
+
+@dataclass(frozen=True)
+class Classes:
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> NDArray[Any]:
+        def decide(rows: Sequence[int], near: Near) -> NDArray[Any]:
+            return self.verdict.decide(self.scores(rows, near), self.scores.reached(near))
+
+        return in_parts(decide, rows, near, self.scores.C.shape[1])
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> Floats:
+        return self.verdict.probabilities(self.scores(rows, near), self.scores.reached(near))
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Scores and offsets as scikit-learn wants them: of two classes one column, positive for the second."""
+
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> Floats:
+        F = self.verdict.adjusted(self.scores(rows, near))
+        return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+
+@dataclass(frozen=True)
+class AnswerAllRows:
+    """Probabilities, and whether a label reaches the row."""
+
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> tuple[Floats, Bools]:
+        is_reached = self.scores.reached(near)
+        return self.verdict.probabilities(self.scores(rows, near), is_reached), is_reached
+
+
+@dataclass(frozen=True)
+class AnswerRows:
+    scores: Scores
+    verdict: Verdict
+
+    def __call__(self, rows: Sequence[int], near: Near) -> Answers:
+        F, is_reached = self.scores(rows, near), self.scores.reached(near)
+        return Answers(rows, self.verdict.decide(F, is_reached), self.verdict.probabilities(F, is_reached))

@@ -1,0 +1,4 @@
+"""Files <-> frames: CSV in any dialect, Parquet, Excel, JSON lines, arrays; at once, in blocks, in parts.
+
+May import ``blocks``, ``_common`` and ``errors``.
+"""
