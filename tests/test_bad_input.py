@@ -18,9 +18,9 @@ from greenlabel import (
     ConsistencyClassifier,
     GreenClassifier,
     HarmonicClassifier,
-    checks,
     leave_one_out,
 )
+from greenlabel._common import parameters
 from greenlabel.errors import DataError, GraphError, GreenlabelError, LabelError, MemoryLimitError, ParameterError
 
 # A clause that opens with a verb: what to do.
@@ -440,12 +440,12 @@ def test_mu_of_zero_is_refused_where_ties_leave_anchors_apart():
 
 @pytest.fixture
 def two_free_gib(monkeypatch):
-    monkeypatch.setattr(checks.psutil, "virtual_memory", lambda: SimpleNamespace(available=2 * 2**30))
+    monkeypatch.setattr(parameters.psutil, "virtual_memory", lambda: SimpleNamespace(available=2 * 2**30))
 
 
 @pytest.fixture
 def no_free_memory(monkeypatch):
-    monkeypatch.setattr(checks.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
+    monkeypatch.setattr(parameters.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
 
 
 @pytest.mark.parametrize("solver", ["eigen", "direct"])
@@ -470,7 +470,7 @@ def test_anchors_that_do_not_fit_are_refused(no_free_memory, blobs, few):
 
 def test_the_gib_of_the_refusal_are_those_asked_for(two_free_gib):
     with refuses(MemoryLimitError, "a thing needs 3.0 GiB of memory, 2.0 GiB are free; give up"):
-        checks.check_memory(3 * 2**30, "a thing", "give up")
+        parameters.check_memory(3 * 2**30, "a thing", "give up")
 
 
 # Systems that do not converge -------------------------------------------------------------------------------------
@@ -635,7 +635,7 @@ def test_a_fit_refused_for_its_graph_leaves_the_model_as_it_was(KnnModel, blobs,
 @pytest.mark.parametrize("solver", ["eigen", "direct"])
 def test_a_fit_refused_for_memory_leaves_the_model_as_it_was(solver, monkeypatch, blobs, few):
     model = GreenClassifier(solver=solver, random_state=0).fit(blobs[0], few)
-    monkeypatch.setattr(checks.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
+    monkeypatch.setattr(parameters.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
     with nothing_lost(model, blobs[0]):
         model.fit(blobs[0][:50] + 1, few[:50])
 

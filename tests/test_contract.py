@@ -31,9 +31,9 @@ from greenlabel import (
     GreenClassifier,
     HarmonicClassifier,
     leave_one_out,
-    neighbors,
 )
 from greenlabel.errors import LabelError, ParameterError
+from greenlabel.graph import neighbors
 
 SIGNATURES = {
     GreenClassifier: (
@@ -290,8 +290,8 @@ def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
 
     for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.graph.neighbors.Search.{name}", fail)
-    for name in ("estimators.graph_search", "estimators.knn_graph", "estimators.make_graph", "anchored.exact_search"):
-        monkeypatch.setattr(f"greenlabel.{name}", fail)
+    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored.exact_search"):
+        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
     monkeypatch.setattr(type(model), "_build", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     monkeypatch.setattr("scipy.linalg.eigh", fail)

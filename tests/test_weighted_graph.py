@@ -17,7 +17,7 @@ from greenlabel.labels.encoding import Labels, read_labels
 from greenlabel.labels.label_shift import suggested_shares
 
 SEED = int(check_seed(0).integers(2**31))  # of a blend with random_state=0
-MODELS = {"estimators": GreenClassifier, "anchored": AnchoredGreenClassifier}
+MODELS = {"knn": GreenClassifier, "anchored": AnchoredGreenClassifier}
 
 
 @pytest.fixture
@@ -42,11 +42,13 @@ def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatc
     assert chosen == pytest.approx(10 * model.mu_)
 
 
-@pytest.mark.parametrize(("most", "module"), [(200_000, "estimators"), (100, "anchored")], ids=["knn", "anchored"])
+@pytest.mark.parametrize(("most", "module"), [(200_000, "knn"), (100, "anchored")], ids=["knn", "anchored"])
 def test_refinement_has_the_mu_of_the_given_labels(most, module, noisy, monkeypatch):
     """Decisions on all rows are no labels: they choose nothing."""
     monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
-    monkeypatch.setattr(f"greenlabel.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0])
+    monkeypatch.setattr(
+        f"greenlabel.estimators.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0]
+    )
     X, few = noisy
     few = keep_labels(few, 12, random_state=0)
     model = BlendedClassifier(class_shares="balanced", refine=True, random_state=0).fit(X, few)

@@ -99,6 +99,6 @@ def warn_unreached(unreached: int, n: int) -> None:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """A warning that names the line outside this package from which it came about."""
     depth, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("greenlabel."):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(text, category, stacklevel=depth)
