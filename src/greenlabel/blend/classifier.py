@@ -40,8 +40,8 @@ class BlendedClassifier(GraphClassifier):
     """The Green function and ordinary models, weighted by how each does on labelled rows it has not seen.
 
     On some data a graph is the best model, on other data trees or a linear model are. The blend needs no such
-    knowledge: it asks them all, weights each by the labelled rows held out from it, and is usually at least as good as
-    the best of them.
+    knowledge: it asks them all, weights each by the labelled rows held out from it, and is usually about as good
+    as the best of them.
 
     Parameters
     ----------
