@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from greenlabel import BlendedClassifier, GreenClassifier
-from greenlabel.blend.experts import GraphExpert, WeightedGraph
 from greenlabel.datasets import keep_labels
 from greenlabel.labels.shares import read_shares, refine
 from measures import DRAWS, load
@@ -67,33 +66,31 @@ def calibration_error(p: Array, right: Array) -> float:
 
 def answers_of_experts(model: BlendedClassifier) -> dict[str, Array]:
     """The class that each expert alone gives each row."""
-    found = {}
-    for expert in model._experts:
-        if isinstance(expert, (GraphExpert, WeightedGraph)):
-            found[expert.name] = model.classes_[expert.model.transduction_]
-        else:
-            found[expert.name] = model.classes_[expert.evidence(model._X).argmax(axis=1)]
-    return found
+    return {name: model.classes_[codes] for name, codes in model.fitted_.codes_of_experts().items()}
 
 
 def label_spreading(model: BlendedClassifier, few: Array) -> Array:
     from sklearn.semi_supervised import LabelSpreading
 
-    return LabelSpreading(kernel="knn", n_neighbors=10).fit(model._X, few).transduction_
+    return LabelSpreading(kernel="knn", n_neighbors=10).fit(model.fitted_.features, few).transduction_
 
 
 def self_training(model: BlendedClassifier, few: Array) -> Array:
     from sklearn.linear_model import LogisticRegression
     from sklearn.semi_supervised import SelfTrainingClassifier
 
-    return SelfTrainingClassifier(LogisticRegression(max_iter=300)).fit(model._X, few).predict(model._X)
+    return (
+        SelfTrainingClassifier(LogisticRegression(max_iter=300))
+        .fit(model.fitted_.features, few)
+        .predict(model.fitted_.features)
+    )
 
 
 def poisson(model: BlendedClassifier, few: Array) -> Array:
     import graphlearning
 
     rows = np.flatnonzero(few != -1)
-    W = sp.csr_matrix(model.experts_["graph"]._graph.S)
+    W = sp.csr_matrix(model.experts_["graph"].graph_.S)
     return graphlearning.ssl.poisson(W).fit_predict(rows, few[rows])
 
 
@@ -166,11 +163,12 @@ def measure_shares() -> dict[str, Any]:
             model = BlendedClassifier(class_shares=shares, random_state=draw).fit(X, few)
             draws.append(float((model.transduction_ == y)[few == -1].mean()))
         few = keep_labels(y, per_class, random_state=0)
-        rows, graph = np.flatnonzero(few != -1), model.experts_["graph"]._graph
+        rows, graph = np.flatnonzero(few != -1), model.experts_["graph"].graph_
         W = sp.csr_matrix(graph.S)
         start = time.perf_counter()
         ours = GreenClassifier(graph="precomputed").fit(W, few)
-        refined = refine(ours.scores_, ours._labels, *read_shares(shares, ours._labels), ours._solve)
+        labels = ours.fitted_.labels
+        refined = refine(ours.scores_, labels, *read_shares(shares, labels), ours.operator_.solve)
         middle = time.perf_counter()
         theirs = graphlearning.ssl.poisson_mbo(W, class_priors=shares).fit_predict(rows, few[rows])
         end = time.perf_counter()

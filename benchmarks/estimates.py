@@ -151,7 +151,7 @@ def fit_table(seed: int) -> Fit:
 def kept_of(model: Any, y: Array, given: Array) -> Fit:
     free = given < 0
     p = model.label_distributions_[free]
-    _, codes, p_held = model.held_out(HELD_OUT)
+    _, codes, p_held = model.cross_validated(HELD_OUT)
     is_blend = isinstance(model, BlendedClassifier)  # which has other experts for rows that no label reaches
     return {
         "codes": codes,

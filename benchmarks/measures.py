@@ -131,7 +131,7 @@ def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
 
     rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
     _, exact = FlatSearch(X).nearest(X[rows], k, rows)
-    _, found = model._search.nearest(X[rows], k, rows)
+    _, found = model.propagator_.neighbourhood.search.nearest(X[rows], k, rows)
     return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
 
 
@@ -142,12 +142,12 @@ def solver() -> dict[str, float]:
 
     X, y = load("usps")
     model = GreenClassifier(solver="cg").fit(X, keep_labels(y, 10, random_state=0))
-    graph, Y = model._graph, model._labels.Y
+    graph, Y = model.graph_, model.fitted_.labels.Y
     A = laplacian(graph).toarray()
     A[np.diag_indices(graph.n)] += graph.n * model.mu_
     answers: dict[str, Array] = {}
     cg, dense = best_in_turns(
-        lambda: answers.update(cg=model._operator.solve(Y)),
+        lambda: answers.update(cg=model.operator_.solve(Y)),
         lambda: answers.update(dense=scipy.linalg.solve(A, centred(Y), assume_a="general")),
     )
     error = np.linalg.norm(answers["cg"] - answers["dense"]) / np.linalg.norm(answers["dense"])

@@ -62,7 +62,7 @@ def label_spreading() -> dict[str, float]:
 
 def shared_graph(X: Array, few: Array) -> sp.csr_matrix:
     """greenlabel's graph, as an old-style matrix with long indices, which the peers expect."""
-    return sp.csr_matrix(GreenClassifier(10, random_state=0).fit(X, few)._graph.S)
+    return sp.csr_matrix(GreenClassifier(10, random_state=0).fit(X, few).graph_.S)
 
 
 def poisson() -> dict[str, float]:

@@ -27,7 +27,7 @@ from greenlabel.datasets import balance_scale, digits, keep_labels, two_rings
 from greenlabel.demo import draw_before_and_after, map_of
 from greenlabel.graph.anchors import bkhk_groups, mixing_matrix, mixing_weights
 from greenlabel.graph.neighbors import exact_search
-from greenlabel.graph.similarity import Graph, gaussian_width, knn_graph, ties_of_new_rows
+from greenlabel.graph.similarity import Graph, edge_weights_of_new_rows, gaussian_width, knn_graph
 from greenlabel.metrics import unlabelled_accuracy
 from greenlabel.operators.green import DirectGreen
 
@@ -396,7 +396,7 @@ def draw_new_rows(path: Path) -> None:
     new = np.array([[-1.35, 0.55]])
     model = GreenClassifier(5).fit(X, few)
     figure, (ties, field) = canvas(9.8, 4.1, 1, 2)
-    tie = ties_of_new_rows(exact_search(X, len(X)), new, 5, "adaptive", 1.0)
+    tie = edge_weights_of_new_rows(exact_search(X, len(X)), new, 5, "adaptive", 1.0)
     ties.scatter(*X.T, s=60, c=CLASSES[model.transduction_], linewidths=0, zorder=2)
     lines_to(ties, new[0], X[tie.indices], 12 * tie.data, DARK)
     ties.scatter(*new.T, s=240, marker="*", color="white", edgecolors="black", linewidths=1.2, zorder=5)
@@ -552,12 +552,9 @@ def draw_gamma(path: Path) -> None:
 
 def expert_accuracy(model: BlendedClassifier, y: Array, few: Array) -> dict[str, float]:
     """Accuracy in % on unlabelled rows of each expert alone, and of the blend."""
-    alone = {expert.name: expert for expert in model._experts}
     free = ~is_given(few)
-    found = {}
-    for name, expert in alone.items():
-        answer = expert.model.transduction_ if "graph" in name else expert.evidence(model._X).argmax(axis=1)
-        found[name] = 100 * (model.classes_[answer] == y)[free].mean()
+    alone = model.fitted_.codes_of_experts()
+    found = {name: 100 * (model.classes_[codes] == y)[free].mean() for name, codes in alone.items()}
     return found | {"blend": 100 * (model.transduction_ == y)[free].mean()}
 
 

@@ -55,7 +55,7 @@ def test_more_than_half_of_the_rows_are_duplicates(phishing):
     few = keep_labels(y, 10, random_state=0)
     model = GreenClassifier().fit(X, few)
     assert np.isfinite(model.label_distributions_).all()
-    assert (model._graph.S.diagonal() == 0).all()
+    assert (model.graph_.S.diagonal() == 0).all()
 
 
 @pytest.mark.parametrize("model", [GreenClassifier(), AnchoredGreenClassifier(random_state=0)])

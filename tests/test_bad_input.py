@@ -488,7 +488,7 @@ def test_the_gib_of_the_refusal_are_those_asked_for(two_free_gib):
 def test_a_solver_that_stops_early_names_its_residual_and_knobs_that_the_class_has(
     model, knobs, monkeypatch, blobs, few
 ):
-    monkeypatch.setattr("greenlabel.operators.green.MAX_ROUNDS", 1)
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MAX_ROUNDS", 1)
     monkeypatch.setattr("greenlabel.operators.classics.DIRECT_ROWS", 0)
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(blobs[0], few)

@@ -203,8 +203,9 @@ def test_many_labels_are_held_out_once(monkeypatch, clouds):
     monkeypatch.setattr("greenlabel.blend.row_experts.KERNEL_ROWS", 40)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, np.where(np.arange(200) < 150, y, -1))
-    assert model._told.shape == (1, 150)
-    assert 20 < model._told.sum() < 80
+    folds = model.fitted_.folds
+    assert folds.shape == (1, 150)
+    assert 20 < (folds >= 0).sum() < 80
     assert (model.transduction_ == y)[150:].mean() > 0.3
 
 

@@ -10,9 +10,9 @@ from sklearn.metrics import log_loss
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
-from greenlabel.estimators.knn import CHOICE_WORK, NEIGHBORS
-from greenlabel.labels.choosing import TIMES_OF_MU, choose, judges, log_losses
+from greenlabel.labels.choosing import TIMES_OF_MU, choose, comparison_labels, log_losses
 from greenlabel.labels.encoding import evidence, read_labels
+from greenlabel.propagators.knn import CHOICE_WORK, NEIGHBORS
 
 MODELS = [
     GreenClassifier(random_state=0),
@@ -45,7 +45,7 @@ def test_mu_is_the_one_that_refitting_without_each_label_prefers(model, noisy):
     X, few = noisy
     chosen = model.fit(X, few).mu_
     anchors = {"anchors": model.anchors_} if hasattr(model, "anchors_") else {}
-    usual = sorted(getattr(model, "_systems", None) or model._operators[10])[1]
+    usual = sorted(propagator.mu for propagator in model.propagators(X).groups[0])[1]
     losses = {}
     for times in TIMES_OF_MU:
         losses[times] = refitted_losses(type(model)(mu=usual * times, **anchors), X, few)
@@ -86,21 +86,21 @@ def test_few_labels_choose_nothing(noisy):
     model = GreenClassifier("auto").fit(X, few)
     assert_array_equal(model.scores_, GreenClassifier(mu=model.mu_).fit(X, few).scores_)
     assert model.mu_ == GreenClassifier().fit(X, few).mu_
-    assert model._k == NEIGHBORS[0]
+    assert model.propagator_.k == NEIGHBORS[0]
 
 
 def test_nothing_is_tried_where_it_would_cost_more_than_the_graph(monkeypatch, noisy):
     X, few = noisy
-    monkeypatch.setattr("greenlabel.estimators.knn.CHOICE_WORK", 240 * 19)
+    monkeypatch.setattr("greenlabel.propagators.knn.CHOICE_WORK", 240 * 19)
     model = GreenClassifier("auto", solver="cg").fit(X, few)
-    assert [list(by_mu) for by_mu in model._operators.values()] == [[model.mu_]]
-    assert len(judges(read_labels(few, 240, "test"), CHOICE_WORK // 240)) == 180
+    assert [[propagator.mu for propagator in group] for group in model.propagators(X).groups] == [[model.mu_]]
+    assert len(comparison_labels(read_labels(few, 240, "test"), CHOICE_WORK // 240)) == 180
 
 
 def test_many_anchors_are_factored_once(monkeypatch, noisy):
-    monkeypatch.setattr("greenlabel.estimators.anchored.CHOICE_ANCHORS", 59)
+    monkeypatch.setattr("greenlabel.propagators.anchored.CHOICE_ANCHORS", 59)
     model = AnchoredGreenClassifier(60, random_state=0).fit(*noisy)
-    assert list(model._systems) == [model.mu_]
+    assert [propagator.mu for propagator in model.propagators(noisy[0]).groups[0]] == [model.mu_]
     assert model.mu_ == pytest.approx(0.03 / 240)
 
 

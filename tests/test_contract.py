@@ -428,7 +428,7 @@ def test_scores_without_a_fold_equal_refitting_without_its_labels(graph_variant,
     X, labelled = blobs[0], np.flatnonzero(few != -1)
     fold = np.arange(12) % 3
     fold[4] = -1
-    found = graph_variant.fit(X, few)._without(fold, 1e-13)
+    found = graph_variant.fit(X, few).fitted_.propagation.out_of_fold(fold, 1e-13)
     for number in range(3):
         without = few.copy()
         without[labelled[fold == number]] = -1
@@ -441,7 +441,7 @@ def test_scores_without_a_fold_are_zero_where_no_other_label_leads(GraphModel, i
     few = np.full(90, -1)
     few[[0, 1, 30, 31, 60]] = [0, 1, 0, 1, 0]
     model = GraphModel(30, 3, random_state=0) if GraphModel is AnchoredGreenClassifier else GraphModel(5)
-    found = model.fit(islands[0], few)._without(np.array([0, 1, 0, 0, 1]), 1e-13)
+    found = model.fit(islands[0], few).fitted_.propagation.out_of_fold(np.array([0, 1, 0, 0, 1]), 1e-13)
     assert_array_equal(np.abs(found).max(axis=1) > 0, [True, True, False, False, False])
 
 

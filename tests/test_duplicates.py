@@ -269,12 +269,13 @@ def test_new_rows_go_by_distinct_neighbours(KnnModel, hard, rng):
     once, model = KnnModel().fit(X, few), KnnModel().fit(*often(X, few))
     assert_array_equal(model.predict(new), once.predict(new))
     assert_allclose(model.decision_function(new), once.decision_function(new), atol=1e-9)
-    assert_array_equal(model.for_new_rows().predict_proba(new), model.predict_proba(new))
+    assert_array_equal(model.for_prediction().predict_proba(new), model.predict_proba(new))
 
 
 def test_what_new_rows_need_holds_distinct_rows_only(KnnModel, hard):
-    model = KnnModel().fit(*often(hard[0], hard[2])).for_new_rows()
-    assert model._search.P.shape[0] == len(model._F) == len(model._kept["reached"]) == 300
+    model = KnnModel().fit(*often(hard[0], hard[2])).for_prediction()
+    predictor = model.fitted_.predictor
+    assert predictor.neighbourhood.search.P.shape[0] == len(predictor.F) == len(predictor.reached) == 300
 
 
 def test_all_rows_equal_get_the_most_frequent_label(GraphModel):
@@ -312,14 +313,14 @@ def test_two_distinct_rows_get_their_labels(GraphModel):
 
 def test_rows_that_differ_are_answered_as_without_looking_for_equal_ones(KnnModel, blobs, few, monkeypatch):
     found = KnnModel(5).fit(blobs[0], few).scores_
-    monkeypatch.setattr(KnnModel, "_distinct_rows", lambda self, X: X)
+    monkeypatch.setattr(KnnModel, "merge_equal_rows", False)
     assert_array_equal(found, KnnModel(5).fit(blobs[0], few).scores_)
 
 
 def test_a_given_graph_keeps_all_its_nodes(similarity):
     """Equal rows of a similarity matrix are different items."""
     S, y = np.ones((30, 30)) - np.eye(30), similarity[1]
-    assert GreenClassifier(graph="precomputed").fit(S, y)._graph.n == 30
+    assert GreenClassifier(graph="precomputed").fit(S, y).graph_.n == 30
 
 
 @pytest.mark.parametrize("method", ["LLGC", "HF", "GF", "GF(G)"])

@@ -260,7 +260,7 @@ def test_the_interval_holds_with_three_labels_of_each_of_200_classes(seed, model
 
 
 def estimate_of(model, given):
-    _, codes, p_held = model.held_out(2000)
+    _, codes, p_held = model.cross_validated(2000)
     free = given < 0
     p = model.label_distributions_[free]
     rows = Filled.of(p.argmax(axis=1), p.max(axis=1), model.reached_[free], p.shape[1])

@@ -9,13 +9,13 @@ from greenlabel.graph.similarity import (
     WEIGHTS,
     anchor_components,
     check_similarity,
+    edge_weights_of_new_rows,
     equal_pairs,
     gaussian_width,
     knn_graph,
     make_graph,
     mean_of_neighbours,
     reached_components,
-    ties_of_new_rows,
 )
 
 
@@ -76,16 +76,18 @@ def test_components_with_a_label_are_reached():
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_ties_of_new_rows_sum_to_one_however_far_they_are(clouds, weights, rng):
+def test_edge_weights_of_new_rows_sum_to_one_however_far_they_are(clouds, weights, rng):
     X, _ = clouds
-    ties = ties_of_new_rows(graph_search(X, rng), np.vstack([X[:5] + 0.1, X[:5] + 1e6]), 7, weights, gaussian_width(X))
-    assert_allclose(ties.sum(axis=1), 1)
-    assert (np.diff(ties.indptr) == 7).all()
+    edges = edge_weights_of_new_rows(
+        graph_search(X, rng), np.vstack([X[:5] + 0.1, X[:5] + 1e6]), 7, weights, gaussian_width(X)
+    )
+    assert_allclose(edges.sum(axis=1), 1)
+    assert (np.diff(edges.indptr) == 7).all()
 
 
 def test_neighbours_without_a_label_in_reach_are_not_heard():
-    ties = sp.csr_array(np.array([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0, 1]]))
-    mean, total = mean_of_neighbours(ties, np.array([[1.0], [3.0], [100.0]]), np.array([True, True, False]))
+    edges = sp.csr_array(np.array([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0, 1]]))
+    mean, total = mean_of_neighbours(edges, np.array([[1.0], [3.0], [100.0]]), np.array([True, True, False]))
     assert_allclose(mean, [[2], [3], [0]])
     assert_allclose(total, [1, 0.2, 0])
 

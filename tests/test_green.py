@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import greenlabel.operators.classics
-import greenlabel.operators.green
+import greenlabel.operators.conjugate_gradients
 import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
@@ -17,8 +17,10 @@ from greenlabel.graph.anchors import mixing_matrix
 from greenlabel.graph.neighbors import exact_search, graph_search
 from greenlabel.graph.similarity import anchor_components, knn_graph, make_graph
 from greenlabel.labels.encoding import read_labels
+from greenlabel.operators.anchored import AnchoredGreen
 from greenlabel.operators.classics import ConsistencyOperator, harmonic_scores
-from greenlabel.operators.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
+from greenlabel.operators.conjugate_gradients import SparseSystem
+from greenlabel.operators.green import SOLVERS, DirectGreen, EigenGreen, SparseGreen
 
 MUS = [1e-6, 1e-3, 0.1]
 
@@ -40,8 +42,7 @@ def graph(clouds):
 def anchored(clouds):
     X, _ = clouds
     Z = mixing_matrix(X, exact_search(X[::10], len(X)), 3)
-    gram = sp.csr_array(Z.T @ Z)
-    return Z, gram, anchor_components(gram)[1]
+    return Z, anchor_components(sp.csr_array(Z.T @ Z))[1]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -83,18 +84,18 @@ def test_without_mu_a_disconnected_graph_is_refused(two_islands, solver):
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.1])
 def test_anchored_scores_equal_the_dense_formula(anchored, mu, rng):
-    Z, gram, n_components = anchored
+    Z, n_components = anchored
     Y = one_hot(rng.integers(0, 4, 12), Z.shape[0], 4)
-    F = AnchoredGreen(Z, gram, Z.shape[0] * mu, n_components).solve(Y)
+    F = AnchoredGreen.of(Z, Z.shape[0] * mu, n_components).solve(Y)
     Zd = Z.toarray()
     expected = reference.green(Zd / Zd.sum(axis=0) @ Zd.T, mu) @ Y
     assert_allclose(F, expected, atol=1e-9 * abs(expected).max())
 
 
 def test_anchored_scores_equal_the_printed_equation(anchored, rng):
-    Z, gram, n_components = anchored
+    Z, n_components = anchored
     Y = one_hot(rng.integers(0, 4, 12), Z.shape[0], 4)
-    F = AnchoredGreen(Z, gram, Z.shape[0] * 1e-3, n_components).solve(Y)
+    F = AnchoredGreen.of(Z, Z.shape[0] * 1e-3, n_components).solve(Y)
     assert_allclose(F, reference.bordered(Z.toarray(), 1e-3, Y), atol=1e-9)
 
 
@@ -115,20 +116,20 @@ def test_columns_and_diagonal_are_those_of_the_operator(two_islands, solver):
 
 
 def test_anchored_columns_and_diagonal_are_those_of_the_operator(anchored):
-    Z, gram, n_components = anchored
+    Z, n_components = anchored
     Zd, rows = Z.toarray(), np.array([3, 17, 144])
     G = reference.green(Zd / Zd.sum(axis=0) @ Zd.T, 1e-3)
-    operator = AnchoredGreen(Z, gram, Z.shape[0] * 1e-3, n_components)
+    operator = AnchoredGreen.of(Z, Z.shape[0] * 1e-3, n_components)
     assert_allclose(operator.columns(rows), G[:, rows], atol=1e-9)
     assert_allclose(operator.diagonal(rows), G[rows, rows], atol=1e-9)
 
 
 def test_an_anchor_that_no_row_uses_changes_nothing(anchored):
-    Z, gram, n_components = anchored
+    Z, n_components = anchored
     Y = one_hot([0, 1], Z.shape[0], 2)
     wider = sp.hstack([Z, sp.csr_array((Z.shape[0], 1))]).tocsr()
-    F = AnchoredGreen(wider, sp.csr_array(wider.T @ wider), 0.1, n_components).solve(Y)
-    assert_allclose(F, AnchoredGreen(Z, gram, 0.1, n_components).solve(Y), atol=1e-12)
+    F = AnchoredGreen.of(wider, 0.1, n_components).solve(Y)
+    assert_allclose(F, AnchoredGreen.of(Z, 0.1, n_components).solve(Y), atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", [EigenGreen, DirectGreen, SparseGreen])
@@ -212,7 +213,7 @@ def test_llgc_leaves_no_row_of_a_large_graph_without_a_score():
 
 
 def test_conjugate_gradients_name_the_residual_when_they_do_not_converge(graph, rng, monkeypatch):
-    monkeypatch.setattr(greenlabel.operators.green, "MAX_ROUNDS", 3)
+    monkeypatch.setattr(greenlabel.operators.conjugate_gradients, "MAX_ROUNDS", 3)
     with pytest.warns(ConvergenceWarning, match=r"after 3 rounds at a relative residual of \d\.\de.*no advice"):
         SparseSystem(graph.S, graph.degree + 0.01, "no advice").solve(rng.normal(size=(graph.n, 2)))
 

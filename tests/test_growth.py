@@ -7,7 +7,7 @@ import pytest
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
 from greenlabel.graph import neighbors
-from greenlabel.operators.green import SparseSystem
+from greenlabel.operators.conjugate_gradients import SparseSystem
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_rounds_of_the_sparse_solver_do_not_grow_with_the_rows(rows, monkeypatch
     """n mu is a part of the degree, so the condition of the system is the same for few rows and for many."""
     X, y = rows
     rounds = {}
-    conjugate_gradients = SparseSystem._conjugate_gradients
+    conjugate_gradients = SparseSystem.iterate
 
     def counted(system, R, T, tolerance):
         class Counted(type(T)):
@@ -73,7 +73,7 @@ def test_rounds_of_the_sparse_solver_do_not_grow_with_the_rows(rows, monkeypatch
 
         return conjugate_gradients(system, R, Counted(T), tolerance)
 
-    monkeypatch.setattr(SparseSystem, "_conjugate_gradients", counted)
+    monkeypatch.setattr(SparseSystem, "iterate", counted)
     for n in (2000, 16_000):
         GreenClassifier(solver="cg").fit(X[:n], y[:n])
     assert rounds[16_000] < 1.3 * rounds[2000]

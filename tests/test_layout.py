@@ -148,3 +148,60 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
     assert {room(module) for module in shells} <= {"estimators", "blend"}
+
+
+# Privacy
+
+BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
+FOREIGN = {"_safe_indexing", "_getframe", "_exit", "_replace", "_asdict", "_fields", "_make"}  # of other libraries
+
+
+def private_uses(source):
+    """``thing._name`` where the name is neither the thing's own (self, cls) nor of a class in the same file."""
+    tree = ast.parse(source)
+    at_home = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            at_home |= {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_own(node.value):
+            at_home.add(node.attr)
+    return {
+        f"{ast.unparse(node)} in line {node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and not is_own(node.value)
+        and node.attr not in at_home | FOREIGN
+    }
+
+
+def is_own(node):
+    return (isinstance(node, ast.Name) and node.id in ("self", "cls")) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
+
+
+FILES = [*sorted(PACKAGE.rglob("*.py")), *BENCHMARKS]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_no_file_uses_a_private_attribute_of_what_another_file_defines(path):
+    assert not private_uses(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("text", ["a._b", "self.model._b", "f(x)._b", "model._b()", "parts[0]._b = 1"])
+def test_private_uses_are_found(text):
+    assert private_uses(text)
+
+
+def test_private_attributes_at_home_are_not_found():
+    assert not private_uses(
+        "class A:\n    def f(self, other):\n        self._x = other._x + other._f\n    def _f(self): pass"
+    )
+
+
+def test_only_private_modules_of_ours_are_imported():
+    names = {name for module in SOURCES for name in imported(module) if name.startswith("greenlabel.")}
+    assert {name.split(".")[1] for name in names if name.split(".")[1].startswith("_")} <= {"_common"}
+    assert not any(part.startswith("_") for name in names for part in name.split(".")[2:])

@@ -114,7 +114,7 @@ def test_a_file_holds_json_and_arrays_and_no_name_of_code(saved):
 def test_what_only_the_fit_needs_is_not_saved(saved):
     slim = load_model(saved).model
     assert not {"_X", "_F", "_graph", "_blank"} & set(vars(slim))
-    for expert in slim._experts:
+    for expert in slim.fitted_.predictor.experts:
         assert not {"_graph", "_operator", "_component", "_near"} & set(vars(expert.model))
 
 

@@ -231,13 +231,13 @@ def test_a_sparse_matrix_far_wider_than_its_numbers_is_refused(saved):
 
 def test_arrays_that_pack_too_well_are_not_packed(saved):
     model = load_model(saved)
-    for expert in model.model._experts[4:]:
+    for expert in model.model.fitted_.predictor.experts[4:]:
         expert.model._P = np.zeros((1000, expert.model._P.shape[1]), np.float32)
-        expert.model._coefficients = np.zeros((1000, 2))
+        expert.model.coefficients = np.zeros((1000, 2))
     model.save(saved)
     with zipfile.ZipFile(saved) as archive:
         assert archive.getinfo(ARRAYS).compress_type == zipfile.ZIP_STORED
-    assert len(load_model(saved).model._experts) == 6
+    assert len(load_model(saved).model.fitted_.predictor.experts) == 6
 
 
 def test_a_tree_without_an_end_in_sight_is_refused():

@@ -18,7 +18,7 @@ from greenlabel import (
 )
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
-from greenlabel.labels.encoding import Verdict, lead_to
+from greenlabel.labels.encoding import ScoreDecoder, lead_to
 from greenlabel.labels.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
 from greenlabel.operators.green import DirectGreen, SparseGreen
 
@@ -302,7 +302,7 @@ def test_the_decided_class_leads_where_rounding_makes_probabilities_equal():
     assert_array_equal(p.argmax(axis=1), [1, 2])
     assert_allclose(p, [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], rtol=1e-15)
     F = np.array([[1.0, np.nextafter(1.0, 2)]])
-    verdict = Verdict(np.array([0, 1]), np.array([0.5, 0.5]), np.zeros(2), 1e-3)
+    verdict = ScoreDecoder(np.array([0, 1]), np.array([0.5, 0.5]), np.zeros(2), 1e-3)
     assert verdict.decide(F, np.array([True])) == [1]
     assert verdict.probabilities(F, np.array([True])).argmax(axis=1) == [1]
 
@@ -344,9 +344,9 @@ def test_other_words_for_offsets_are_refused():
 def test_held_out_probabilities_go_by_the_same_rule(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     model = Model(random_state=0).fit(X, drawn(y, 200))
-    _, codes, p = model.held_out(500)
+    _, codes, p = model.cross_validated(500)
     plain = Model(random_state=0, class_offsets=None).fit(X, drawn(y, 200))
-    _, _, q = plain.held_out(500)
+    _, _, q = plain.cross_validated(500)
     assert np.mean(p.argmax(axis=1) == codes) > np.mean(q.argmax(axis=1) == codes) + 0.1
 
 
@@ -354,7 +354,7 @@ def test_held_out_probabilities_go_by_the_same_rule(Model):
 def test_a_copy_for_new_rows_carries_the_offsets(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     model = Model(random_state=0).fit(X, drawn(y, 200))
-    slim = model.for_new_rows()
+    slim = model.for_prediction()
     assert model.class_offsets_.any()
     assert_array_equal(slim.class_offsets_, model.class_offsets_)
     assert_array_equal(slim.predict(X[:100]), model.predict(X[:100]))
@@ -389,7 +389,7 @@ def test_blocks_partial_fit_and_streamed_answers_equal_memory_to_the_last_bit(tm
 @pytest.mark.parametrize("Operator", [DirectGreen, SparseGreen])
 def test_the_own_shares_of_many_labels_come_roughly_from_few_columns(Operator, rng):
     X = rng.normal(size=(800, 3))
-    graph = GreenClassifier().fit(X, np.r_[0, 1, np.full(798, -1)])._graph
+    graph = GreenClassifier().fit(X, np.r_[0, 1, np.full(798, -1)]).graph_
     operator, rows = Operator(graph, 0.01 * graph.mean_degree), np.sort(rng.choice(800, 60, replace=False))
     exact = operator.diagonal(rows)
     assert_allclose(operator.diagonal_from(60, rows, 1e-12), exact, rtol=1e-8)
@@ -400,7 +400,7 @@ def test_offsets_of_a_large_graph_need_few_solves(monkeypatch):
     widths = []
     solve = SparseGreen.solve
     monkeypatch.setattr(SparseGreen, "solve", lambda self, Y, *rest: widths.append(Y.shape[1]) or solve(self, Y, *rest))
-    monkeypatch.setattr("greenlabel.estimators.knn.OFFSET_WORK", 0)
+    monkeypatch.setattr("greenlabel.propagators.knn.OFFSET_WORK", 0)
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     model = GreenClassifier(mu=1e-5).fit(X, drawn(y, 200))
     widths.clear()

@@ -92,7 +92,7 @@ def test_ours_are_the_defaults_without_class_offsets():
 
 def test_the_summed_graph_counts_mutual_neighbours_twice(balance):
     S = protocol.summed_graph(balance.X)
-    union = METHODS["LLGC"].make("Balance", 0).fit(balance.X, draw_labels(balance, 5, 0))._graph.S
+    union = METHODS["LLGC"].make("Balance", 0).fit(balance.X, draw_labels(balance, 5, 0)).graph_.S
     assert ((S > 0) != (union > 0)).nnz == 0
     edges = union.nonzero()
     assert set(np.round(S[edges] / union[edges], 6).tolist()) == {1.0, 2.0}

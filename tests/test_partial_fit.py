@@ -98,7 +98,7 @@ def test_text_and_numbers_do_not_join(data, anchors):
     with pytest.raises(LabelError, match=r"mixes text and numbers \('yes' and 0\)"):
         model.partial_fit(X, np.where(y >= 0, "yes", ""))
     assert_array_equal(model.scores_, before)
-    assert model._gram.n == 200
+    assert model.graph_.n == 200
 
 
 def test_announced_classes_are_held_to(data, anchors):

@@ -131,10 +131,10 @@ def slow_refine(F, labels, wanted, G):
 def test_refinement_equals_spreading_all_decisions_anew():
     X, y = make_moons(150, noise=0.2, random_state=0)
     model = GreenClassifier().fit(X, keep_labels(y, 2, random_state=0))
-    G = reference.green(model._graph.S.toarray(), model.mu_)
+    G = reference.green(model.graph_.S.toarray(), model.mu_)
     wanted = np.full(2, 0.5)
-    found = refine(model.scores_, model._labels, wanted, wanted, model._operator.solve)
-    assert_array_equal(found, slow_refine(model.scores_, model._labels, wanted, G))
+    found = refine(model.scores_, model.fitted_.labels, wanted, wanted, model.operator_.solve)
+    assert_array_equal(found, slow_refine(model.scores_, model.fitted_.labels, wanted, G))
 
 
 def test_refinement_needs_few_digits(rng):
@@ -143,10 +143,10 @@ def test_refinement_needs_few_digits(rng):
     wanted = np.bincount(y) / len(y)
 
     def exact(Y, tolerance):
-        return model._operator.solve(Y)
+        return model.operator_.solve(Y)
 
-    rough = refine(model.scores_, model._labels, wanted, wanted, model._operator.solve)
-    assert (rough == refine(model.scores_, model._labels, wanted, wanted, exact)).mean() > 0.99
+    rough = refine(model.scores_, model.fitted_.labels, wanted, wanted, model.operator_.solve)
+    assert (rough == refine(model.scores_, model.fitted_.labels, wanted, wanted, exact)).mean() > 0.99
 
 
 def test_refinement_is_right_more_often_on_digits():
@@ -156,15 +156,15 @@ def test_refinement_is_right_more_often_on_digits():
     for seed in range(5):
         model.relabel(keep_labels(y, 1, random_state=seed))
         plain.append((model.transduction_ == y).mean())
-        refined.append((refine(model.scores_, model._labels, wanted, wanted, model._operator.solve) == y).mean())
+        refined.append((refine(model.scores_, model.fitted_.labels, wanted, wanted, model.operator_.solve) == y).mean())
     assert np.mean(refined) > np.mean(plain) + 0.03
 
 
 def pays(X, y, per_class, fold=None):
     model = GreenClassifier().fit(X, keep_labels(y, per_class, random_state=0))
     wanted = np.bincount(y) / len(y)
-    fold = np.arange(len(model._labels.rows)) if fold is None else fold
-    return refinement_pays(model._labels, fold, wanted, wanted, model._operator.solve)
+    fold = np.arange(len(model.fitted_.labels.rows)) if fold is None else fold
+    return refinement_pays(model.fitted_.labels, fold, wanted, wanted, model.operator_.solve)
 
 
 def test_refinement_pays_on_digits_and_not_on_blurred_moons():
@@ -180,5 +180,5 @@ def test_labelled_rows_keep_their_label_in_refinement():
     X, y = make_moons(150, noise=0.2, random_state=0)
     few = keep_labels(y, 3, random_state=1)
     model = GreenClassifier().fit(X, few)
-    found = refine(model.scores_, model._labels, np.full(2, 0.5), np.full(2, 0.5), model._operator.solve)
+    found = refine(model.scores_, model.fitted_.labels, np.full(2, 0.5), np.full(2, 0.5), model.operator_.solve)
     assert_array_equal(found[few != -1], few[few != -1])

@@ -9,16 +9,17 @@ from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
 from greenlabel._common.parameters import check_seed
-from greenlabel.blend.experts import usual_experts
+from greenlabel.blend.experts import WHOLE, usual_experts
 from greenlabel.blend.task import Task, learn_all
 from greenlabel.blend.weights import DIVISIONS, NEW, blend, divide, divide_again, judged_together
 from greenlabel.datasets import keep_labels
 from greenlabel.graph.neighbors import ClusterSearch
 from greenlabel.labels.encoding import Labels, read_labels
 from greenlabel.labels.label_shift import suggested_shares
+from greenlabel.propagators.knn import KnnPropagator
 
 SEED = int(check_seed(0).integers(2**31))  # of a blend with random_state=0
-MODELS = {"knn": GreenClassifier, "anchored": AnchoredGreenClassifier}
+MODELS = {"candidates": GreenClassifier, "anchored": AnchoredGreenClassifier}
 
 
 @pytest.fixture
@@ -43,18 +44,19 @@ def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatc
     assert chosen == pytest.approx(10 * model.mu_)
 
 
-@pytest.mark.parametrize(("most", "module"), [(200_000, "knn"), (100, "anchored")], ids=["knn", "anchored"])
+@pytest.mark.parametrize(("most", "module"), [(200_000, "candidates"), (100, "anchored")], ids=["knn", "anchored"])
 def test_refinement_has_the_mu_of_the_given_labels(most, module, noisy, monkeypatch):
     """Decisions on all rows are no labels: they choose nothing."""
     monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
     monkeypatch.setattr(
-        f"greenlabel.estimators.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0]
+        f"greenlabel.propagators.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0]
     )
     X, few = noisy
     few = keep_labels(few, 12, random_state=0)
     model = BlendedClassifier(class_shares="balanced", refine=True, random_state=0).fit(X, few)
-    assert model._refined.mu_ == model.mu_ == MODELS[module](random_state=0).fit(X, few).mu_
-    assert len(model._refined._labels.codes) == 240
+    refined = model.fitted_.predictor.refined
+    assert refined.mu_ == model.mu_ == MODELS[module](random_state=0).fit(X, few).mu_
+    assert len(refined.fitted_.labels.codes) == 240
 
 
 # What a graph is tested with --------------------------------------------------------------------------------------
@@ -143,9 +145,8 @@ def test_other_labels_are_learned_anew_but_for_the_weights_of_the_features(kind,
     few = keep_labels(y, 10, random_state=0)
     other = relabelled(kind, few, y)
     model = BlendedClassifier(random_state=0).fit(X, few)
-    assert model._seed == SEED
     model.relabel(keep_labels(y, 20, random_state=5))  # what was there in between does not matter
-    scores, out_of_fold = blend_with_the_importances_of(few, model._X, other)
+    scores, out_of_fold = blend_with_the_importances_of(few, model.fitted_.features, other)
     assert_allclose(model.relabel(other).scores_, scores, rtol=1e-10, atol=1e-10)
     assert_allclose(leave_one_out(model), out_of_fold, rtol=1e-10, atol=1e-10)
 
@@ -200,7 +201,7 @@ def test_on_noise_the_weighted_graph_stays_right_by_chance_when_labels_are_added
     """Rows whose labels weighted the features stay in their folds. In others, they would be recognised in noise."""
     honest = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
     assert np.mean(honest) < 0.5 + 3 * 0.5 / np.sqrt(10 * 46)
-    monkeypatch.setattr("greenlabel.blend.classifier.divide_again", lambda codes, before, rng: divide(codes, rng))
+    monkeypatch.setattr("greenlabel.blend.fitted.divide_again", lambda codes, before, rng: divide(codes, rng))
     told = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
     assert np.mean(told) > np.mean(honest) + 0.1
 
@@ -217,11 +218,14 @@ def test_a_fit_with_one_label_per_class_can_be_told_more(noisy_columns):
 def test_graphs_of_folds_keep_neither_features_nor_a_second_similarity(noisy_columns):
     X, y = noisy_columns
     model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 10, random_state=0))
-    graphs = model._experts[2]._graphs
-    assert len(graphs) == 6
-    assert [graph._search is None for graph in graphs.values()] == [False, *[True] * 5]
-    assert [graph._graph.S.nnz > 0 for graph in graphs.values()] == [True, *[False] * 5]
-    assert "_graphs" not in vars(model.for_new_rows()._experts[2])
+    propagators = [graph.default for graph in weighted_expert(model).graphs.values()]
+    assert [made.neighbourhood.search is None for made in propagators] == [False, *[True] * 5]
+    assert [made.graph.S.nnz > 0 for made in propagators] == [True, *[False] * 5]
+    assert "graphs" not in vars(weighted_expert(model.for_prediction()))
+
+
+def weighted_expert(model):
+    return model.fitted_.predictor.experts[2]
 
 
 # Cost -------------------------------------------------------------------------------------------------------------
@@ -229,33 +233,33 @@ def test_graphs_of_folds_keep_neither_features_nor_a_second_similarity(noisy_col
 
 def test_the_weighted_graph_is_a_green_function_of_the_usual_mu(blobs, few):
     model = BlendedClassifier(random_state=0).fit(blobs[0], few)
-    found, factor = model.experts_["weighted graph"], model._experts[2]._factor
-    expected = GreenClassifier(10, mu=0.01 / 60).fit(model._X * factor, few)
+    found, factor = model.experts_["weighted graph"], weighted_expert(model).factor
+    expected = GreenClassifier(10, mu=0.01 / 60).fit(model.fitted_.features * factor, few)
     assert found.mu_ == pytest.approx(0.01 / 60)
     assert_allclose(found.scores_, expected.scores_, atol=1e-6 * np.abs(expected.scores_).max())
 
 
 def test_weighted_graphs_have_one_operator_each_and_approximate_neighbours(monkeypatch, clouds):
-    monkeypatch.setattr("greenlabel.estimators.knn.QUICK_OPERATIONS", 0)
+    monkeypatch.setattr("greenlabel.propagators.knn.QUICK_OPERATIONS", 0)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 15, random_state=0))
-    plain, weighted = model.experts_["graph"], model.experts_["weighted graph"]
-    assert len(plain._operators[10]) == 3
-    assert len(weighted._operators[10]) == 1
-    assert not isinstance(plain._search, ClusterSearch)
-    assert isinstance(weighted._search, ClusterSearch)
+    plain, weighted = (model.fitted_.predictor.experts[number] for number in (0, 2))
+    assert [len(group) for group in plain.candidates.groups] == [3]
+    assert [len(group) for group in weighted.graphs[WHOLE].groups] == [1]
+    assert not isinstance(plain.candidates.default.neighbourhood.search, ClusterSearch)
+    assert isinstance(weighted.graphs[WHOLE].default.neighbourhood.search, ClusterSearch)
     assert (model.predict(X) == model.transduction_).mean() > 0.9
 
 
 def test_scores_of_a_fold_are_rough_and_those_of_all_labels_are_not(monkeypatch, blobs, few):
     tolerances = []
-    solve = GreenClassifier._spread
+    propagate = KnnPropagator.propagate
 
-    def seen(model):
-        tolerances.append(model._tolerance)
-        solve(model)
+    def seen(propagator, labels, tolerance):
+        tolerances.append(tolerance)
+        return propagate(propagator, labels, tolerance)
 
-    monkeypatch.setattr(GreenClassifier, "_spread", seen)
+    monkeypatch.setattr(KnnPropagator, "propagate", seen)
     BlendedClassifier(random_state=0).fit(blobs[0], few)
     assert sorted(tolerances) == [1e-13, 1e-8, *[1e-3] * 5]
 

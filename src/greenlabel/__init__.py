@@ -13,12 +13,8 @@ TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longe
 if TYPE_CHECKING:
     from greenlabel.blend.classifier import BlendedClassifier
     from greenlabel.estimators.anchored import AnchoredGreenClassifier
-    from greenlabel.estimators.knn import (
-        ConsistencyClassifier,
-        GreenClassifier,
-        HarmonicClassifier,
-        leave_one_out,
-    )
+    from greenlabel.estimators.base import leave_one_out
+    from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
     from greenlabel.labels.encoding import UNLABELED
     from greenlabel.tables.labelling import label_table
 del TYPE_CHECKING
@@ -45,7 +41,7 @@ _ON_FIRST_USE = {  # a name, and the module that it comes from
     "GreenClassifier": "greenlabel.estimators.knn",
     "HarmonicClassifier": "greenlabel.estimators.knn",
     "label_table": "greenlabel.tables.labelling",  # needs the libraries of an extra
-    "leave_one_out": "greenlabel.estimators.knn",
+    "leave_one_out": "greenlabel.estimators.base",
 }
 
 

@@ -1,9 +1,12 @@
 """Several models, one prediction: the graph and ordinary models, weighted by what the labels say.
 
-    weights           out-of-fold evidence -> weights, temperature
-    experts           evidence of each model, in the same form
+    task              what an expert is, and what it learns
+    experts           graphs, which see all rows; which experts are usual
+    row_experts       models that see the labelled rows only
     array_models      trees and a logistic regression as arrays, for model files
+    weights           out-of-fold evidence -> weights, temperature
+    fitted            experts that know the labels, added up
     classifier        BlendedClassifier
 
-May import everything but ``tables``, ``paper`` and ``cli``.
+May import ``estimators`` and every room below it.
 """

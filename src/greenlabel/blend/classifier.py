@@ -1,44 +1,22 @@
 """BlendedClassifier: the graph and ordinary models, weighted by what the labels say. A shell around experts."""
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from greenlabel._common.parameters import check_seed
-from greenlabel._common.threads import one_thread
-from greenlabel.blend.experts import GraphExpert, WeightedGraph, usual_experts
+from greenlabel.blend.experts import GraphExpert, usual_experts
+from greenlabel.blend.fitted import BlendForPrediction, BlendSetup, FittedBlend, fit_blend
 from greenlabel.blend.row_experts import RowExpert
-from greenlabel.blend.task import Expert, Task, learn_all
-from greenlabel.blend.weights import (
-    DIVISIONS,
-    NEW,
-    Blend,
-    accuracy_and_loss,
-    blend,
-    blend_blindly,
-    divide,
-    divide_again,
-    judged_together,
-    probabilities_of,
-    scale_to_confidence,
-)
+from greenlabel.blend.task import Expert
 from greenlabel.errors import ParameterError
-from greenlabel.estimators.anchored import AnchoredGreenClassifier
-from greenlabel.estimators.base import Bools, Floats, GraphClassifier, Ints
-from greenlabel.estimators.knn import GreenClassifier
-from greenlabel.graph.scaling import Scaling, find_scaling
-from greenlabel.labels.encoding import Labels, evenly, evidence
-from greenlabel.labels.estimates import Filled, estimate_accuracy
-from greenlabel.labels.label_shift import suggested_shares
-from greenlabel.labels.shares import offsets, read_shares, refine, refinement_pays
-
-ESTIMATE_ROWS = 2_000  # held-out rows that the accuracy is estimated from; more tell no more
-GRAPH_MAY_TRAIL = 0.02  # refine="auto": held-out accuracy that the graph may lie behind the blend
+from greenlabel.estimators.base import GraphClassifier, TransductiveClassifier
+from greenlabel.graph.scaling import find_scaling
+from greenlabel.labels.encoding import Labels
 
 
-class BlendedClassifier(GraphClassifier):
+class BlendedClassifier(TransductiveClassifier):
     """The Green function and ordinary models, weighted by how each does on labelled rows it has not seen.
 
     On some data a graph is the best model, on other data trees or a linear model are. The blend needs no such
@@ -104,217 +82,53 @@ class BlendedClassifier(GraphClassifier):
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graphs; features keep the weights that the labels of the fit gave them.
 
-        The rows of the fit's labels stay in their folds, so held-out answers stay honest. Without a weighted graph
-        among the experts, the answer is that of a new fit.
+        The rows of the fit's labels stay in their folds, so out-of-fold predictions stay honest. Without a weighted
+        graph among the experts, the result is that of a new fit.
         """
         return super().relabel(y)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_seed(self.random_state)
         check_experts(self.experts)
         if not (isinstance(self.refine, (bool, np.bool_)) or (isinstance(self.refine, str) and self.refine == "auto")):
             raise ParameterError(f"refine={self.refine!r} is unknown; choose one of 'auto', True, False.")
 
-    def _build(self, X: Any) -> None:
-        self._seed = int(check_seed(self.random_state).integers(2**31))
-        self._wanted = self.class_shares
-        self._may_refine = self.refine if isinstance(self.refine, str) else bool(self.refine)
-        self._scaling: Scaling | None = None
+    def _fit_graph(self, X: Any) -> None:
+        seed = int(check_seed(self.random_state).integers(2**31))
+        scaling = None
         if isinstance(self.experts, str):
-            self._scaling = find_scaling(X, np.random.default_rng(self._seed))
-            X = self._scaling.apply(X)
-            self._experts = usual_experts(X, self._seed)
+            scaling = find_scaling(X, np.random.default_rng(seed))
+            X = scaling.apply(X)
+            experts = usual_experts(X, seed)
         else:
-            self._experts = [given_expert(name, estimator, X) for name, estimator in self.experts]
-        self._X = X
-        self._first_folds: Ints | None = None  # (n,) of the labels of the fit; NEW where there was none
-        graph = next((expert.model for expert in self._experts if isinstance(expert, GraphExpert)), None)
-        self._graph = graph
-        self.n_components_ = 1 if graph is None else graph.n_components_
+            experts = [given_expert(name, estimator, X) for name, estimator in self.experts]
+        wanted_refine = self.refine if isinstance(self.refine, str) else bool(self.refine)
+        self._setup = BlendSetup(X, experts, scaling, seed, self.class_shares, wanted_refine)
 
-    def _spread(self) -> None:
-        labels = self._labels
-        bounds = None if self._wanted is None else read_shares(self._wanted, labels)
-        folds = self._divide(labels)
-        task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
-        self._experts = learn_all(self._experts, task)
-        self.mu_ = float("nan") if self._graph is None else getattr(self._first_graph(), "mu_", float("nan"))
-        self._folds, self._told = folds, folds >= 0
-        with one_thread():  # many small steps, between which threads would only wait for each other
-            self._blend = self._weigh()
-        self._F: Floats = np.zeros((labels.n, len(labels.classes)))
-        for expert, scale in zip(self._experts, self._blend.scales, strict=True):
-            self._F += scale * expert.own_evidence
-            del expert.own_evidence  # as large as the answer, and part of it now
-        self._tell()
-        self._lean()
-        self._refined: GraphClassifier | None = None
-        if bounds is not None:
-            self._meet_shares(*bounds)
-        self._estimate()
+    def _fit_labels(self, labels: Labels) -> None:
+        fitted, self._setup = fit_blend(self._setup, labels)
+        self._set_fitted(fitted)
 
-    def _divide(self, labels: Labels) -> Ints:
-        """Folds of the labels; where weighted graphs were made for the first ones, rows stay in theirs."""
-        rng = np.random.default_rng(self._seed)
-        keeps_graphs = any(isinstance(expert, WeightedGraph) for expert in self._experts)
-        if self._first_folds is not None and keeps_graphs:
-            return divide_again(labels.codes, self._first_folds[labels.rows], rng)
-        folds = divide(labels.codes, rng)
-        self._first_folds = np.full(labels.n, NEW, np.int8)
-        self._first_folds[labels.rows] = folds[0]
-        return folds
-
-    def _weigh(self) -> Blend:
-        trust = np.array([expert.trust for expert in self._experts])
-        if not self._told.any():
-            leads = np.array([typical_lead(expert.own_evidence) for expert in self._experts])
-            return blend_blindly(leads, len(self.classes_), trust)
-        codes = np.broadcast_to(self._labels.codes, self._told.shape)[self._told]
-        held_out = np.stack([expert.held_out[self._told] for expert in self._experts])
-        return blend(held_out, codes, trust, judged_together(self._folds))
-
-    def _tell(self) -> None:
-        """The experts, their weights, and how each alone and the blend do on held-out rows."""
-        names, b = [expert.name for expert in self._experts], self._blend
-        self.experts_ = {expert.name: expert.model for expert in self._experts}
-        self.weights_ = dict(zip(names, b.weights.tolist(), strict=True))
-        self.expert_scores_ = {
-            expert.name: {**accuracy_and_loss(own * expert.held_out[self._told], b.codes), "weight": float(w)}
-            for expert, own, w in zip(self._experts, b.own, b.weights, strict=True)
-        }
-        self.expert_scores_["blend"] = {**accuracy_and_loss(b.held_out, b.codes), "weight": 1.0}
-
-    def _lean(self) -> None:
-        """Towards the shares of the classes that the data suggests, unless the user said which ones."""
-        b, given = self._blend, self._labels.shares
-        self._shares: Floats = given
-        self._shift: Floats = np.zeros(len(given))
-        if self._wanted is None and len(b.codes):
-            p_mean = probabilities_of(self._F).mean(axis=0)
-            self._shares = suggested_shares(probabilities_of(b.held_out), b.codes, p_mean, given, DIVISIONS)
-            self._shift = np.log(self._shares / given)
-            self._F += self._shift
-
-    def _meet_shares(self, low: Floats, high: Floats) -> None:
-        """Decisions with the wanted shares: by offsets, or by refinement over the graph."""
-        graph = self._graph_to_refine_on(low, high)
-        if graph is None:
-            self._shift = offsets(self._F, low, high)
-            self._F += self._shift
-            return
-        sure = self._confidence()
-        decided = refine(self._F, self._labels, low, high, graph._solve)
-        n, c = self._F.shape
-        self._refined = graph._as_chosen()._take(Labels(n, np.arange(c), np.arange(n), decided))
-        self._shift = offsets(self._refined.scores_, low, high)
-        E = evidence(self._refined.scores_ + self._shift)
-        self._scale = scale_to_confidence(E[self._unlabelled()], sure)
-        self._F = self._scale * E
-
-    def _graph_to_refine_on(self, low: Floats, high: Floats) -> Any:
-        """The first expert that is a Green function, if answers are to be refined on it."""
-        kinds = (GreenClassifier, AnchoredGreenClassifier)
-        graphs = [e for e in self._experts if isinstance(e, GraphExpert) and isinstance(e.model, kinds)]
-        if not graphs or self._may_refine is False:
-            return None
-        graph = graphs[0].model
-        if self._may_refine != "auto":
-            return graph
-        of_graph, of_blend = (self.expert_scores_[name]["accuracy"] for name in (graphs[0].name, "blend"))
-        if of_blend - of_graph > GRAPH_MAY_TRAIL:  # both are nan where nothing was held out, and this is false
-            return None
-        return graph if refinement_pays(graph._labels, self._folds[0], low, high, graph._solve) else None
-
-    def _estimate(self) -> None:
-        labels = self._labels
-        self.refined_ = self._refined is not None
-        self.class_shares_ = np.bincount(self._F.argmax(axis=1), minlength=len(self.classes_)) / labels.n
-        _, codes, p_held = self.held_out(ESTIMATE_ROWS)
-        free = self._unlabelled()
-        p, c = probabilities_of(self._F[free]), len(self.classes_)
-        filled = Filled.of(p.argmax(axis=1), p.max(axis=1), np.ones(len(p), bool), c)
-        estimate = estimate_accuracy(codes, p_held, labels.counts, filled)
-        assert estimate is not None  # there is always a row
-        self.estimated_accuracy_ = estimate
-
-    def _confidence(self) -> float:
-        """The mean probability of the answer on unlabelled rows."""
-        return float(probabilities_of(self._F[self._unlabelled()]).max(axis=1).mean())
-
-    def _unlabelled(self) -> Bools:
-        """Rows without a label; where every row has one, all."""
-        free = np.ones(self._labels.n, bool)
-        free[self._labels.rows] = False
-        return free if free.any() else ~free
-
-    def _warn_unreached(self) -> Self:
-        return self  # the other experts answer such rows
-
-    def _label_components(self) -> Ints:
-        if self._graph is None:
-            return np.zeros(len(self._labels.rows), np.intp)
-        return self._first_graph()._label_components()
-
-    def _reached(self) -> Bools:
-        return np.ones(self._labels.n, bool) if self._graph is None else self._first_graph().reached_
-
-    def _first_graph(self) -> GraphClassifier:
-        return next(expert.model for expert in self._experts if isinstance(expert, GraphExpert))
-
-    def _all_scores(self) -> Floats:
-        return self._F
-
-    def _extend(self, X: Any) -> tuple[Floats, Bools]:
-        if self._scaling is not None:
-            X = self._scaling.apply(X)
-        if self._refined is not None:
-            F = self._scale * evidence(self._refined._extend(X)[0] + self._shift)
+    def _set_fitted(self, fitted: BlendForPrediction) -> None:
+        super()._set_fitted(fitted)
+        names = [expert.name for expert in fitted.predictor.experts]
+        self.weights_ = dict(zip(names, fitted.predictor.blend.weights.tolist(), strict=True))
+        self.refined_ = fitted.predictor.refined is not None
+        if isinstance(fitted, FittedBlend):
+            self._set_expert_attributes(fitted)
         else:
-            parts = (scale * e.evidence(X) for e, scale in zip(self._experts, self._blend.scales, strict=True))
-            F = sum(parts) + self._shift
-        return F, np.ones(X.shape[0], bool)
+            for name in ("_setup", "experts_", "expert_scores_"):
+                self.__dict__.pop(name, None)
 
-    def _held_out(self, places: Ints, tolerance: float) -> Floats:
-        """Out-of-fold scores, the mean over divisions; zero where a row is the only one of its class."""
-        F = np.zeros((*self._told.shape, len(self.classes_)))
-        F[self._told] = self._blend.held_out
-        return (F.sum(axis=0) / np.maximum(self._told.sum(axis=0), 1)[:, None])[places]
-
-    # By the scores alone: where the graph has nothing to say, other experts have.
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class for each new row."""
-        return self.answer_new_rows(X)[0]
-
-    def answer_new_rows(self, X: Any) -> tuple[Floats, Bools]:
-        F, is_reached = self._new_rows(X)
-        return probabilities_of(F), is_reached
-
-    def held_out(self, most: int) -> tuple[Ints, Ints, Floats]:
-        told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
-        return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
-
-    _only_for_fit = ("_X", "_F", "_graph", "_folds", "_first_folds", "_told", "experts_", "expert_scores_")
-
-    def for_new_rows(self) -> Self:
-        self._check_fitted()
-        slim = self._slim()
-        slim._experts = [expert.for_new_rows() for expert in self._experts]
-        slim._refined = None if self._refined is None else self._refined._slim()
-        slim._blend = replace(self._blend, held_out=self._blend.held_out[:0], codes=self._blend.codes[:0])
-        return slim
-
-    def _transduce(self) -> Any:
-        return self.classes_[self._F.argmax(axis=1)]
-
-    def _distribute(self) -> Floats:
-        return probabilities_of(self._F)
-
-
-def typical_lead(A: Floats) -> float:
-    """The evidence (n, c) for the best class of a usual row among those on which there is any."""
-    lead = A.max(axis=1)
-    return float(np.median(lead[lead > 0])) if (lead > 0).any() else 0.0
+    def _set_expert_attributes(self, fitted: FittedBlend) -> None:
+        """What only the rows of the fit can tell."""
+        graph = fitted.graph
+        self.mu_ = float("nan") if graph is None or graph.propagator.mu is None else graph.propagator.mu
+        self.n_components_ = 1 if graph is None else graph.propagator.n_components
+        self.experts_ = {expert.name: expert.model for expert in fitted.predictor.experts}
+        self.expert_scores_ = fitted.expert_scores()
+        self.class_shares_ = fitted.class_shares
+        self.estimated_accuracy_ = fitted.estimated_accuracy()
 
 
 def given_expert(name: str, estimator: Any, X: Any) -> Expert:

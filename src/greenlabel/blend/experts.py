@@ -17,14 +17,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.blend.row_experts import KernelExpert, KernelRidge, RowExpert, TreesExpert
 from greenlabel.blend.task import Expert, Floats, Task
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
+from greenlabel.estimators.labelled import LabelledGraph
 from greenlabel.labels.encoding import evidence
 from greenlabel.operators.green import DIRECT_ROWS
+from greenlabel.propagators.base import Propagation
+from greenlabel.propagators.candidates import Candidates
+from greenlabel.propagators.knn import GreenSettings, quick_settings
+
+MakePropagators = Callable[[Any], Candidates]
 
 ANCHORED_ROWS = 200_000  # beyond so many rows the graph is an anchored one
 WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted graph, built FOLDS + 1 times and kept
@@ -38,27 +45,41 @@ WHOLE = -3  # in place of a fold: the graph of all labels
 
 
 class GraphExpert(Expert):
-    trust = 4.0  # one label per class, 32 data sets: 64.8 % right so, 63.2 % with equal trust
+    """Propagators of all rows; ``shell`` is the estimator that shows them."""
 
-    def __init__(self, name: str, model: GraphClassifier, X: Any):
-        self.name = name
+    trust = 4.0  # one label per class, 32 data sets: 64.8 % right so, 63.2 % with equal trust
+    model: GraphClassifier
+
+    def __init__(self, name: str, shell: GraphClassifier, X: Any, make: MakePropagators | None = None):
+        self.name, self.shell, self._d = name, shell, X.shape[1]
         with same_on_all_threads(X.shape[0]):
-            self.model = model._built(X)
+            self.candidates = (make or shell.propagators)(X)
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
         expert = copy(self)
         with same_on_all_threads(task.labels.n):
-            expert.model = copy(self.model)._take(task.labels)
-        fold, model = task.folds[0], expert.model
+            fitted = self.shell.labelled(self.candidates, task.labels)
+        expert.model = self.shell.with_fitted(fitted, self._d, candidates=self.candidates)
+        fold, propagation = task.folds[0], fitted.propagation
         parts = in_parallel(
-            lambda number: model._without(np.where(fold == number, number, -1), ROUGHLY), np.unique(fold[fold >= 0])
+            lambda number: propagation.out_of_fold(np.where(fold == number, number, -1), ROUGHLY),
+            np.unique(fold[fold >= 0]),
         )
         expert.held_out = task.in_all_divisions(evidence(sum(parts, task.nothing()[0])))
-        expert.own_evidence = graph_evidence(model.scores_, model.reached_)
+        expert.own_evidence = graph_evidence(propagation.scores, propagation.reached)
         return expert
 
     def evidence(self, X: Any) -> Floats:
-        return graph_evidence(*self.model._extend(X))
+        return graph_evidence(*self.model.fitted_.predictor.scores(X))
+
+    def for_prediction(self) -> Self:
+        return with_slim_model(super().for_prediction())
+
+
+def with_slim_model(expert: Any) -> Any:
+    """The expert with what scores of new rows need."""
+    expert.model = expert.model.with_fitted(expert.model.fitted_.for_scores(), expert.model.n_features_in_)
+    return expert
 
 
 def same_on_all_threads(n: int) -> AbstractContextManager[None]:
@@ -67,35 +88,41 @@ def same_on_all_threads(n: int) -> AbstractContextManager[None]:
 
 
 class WeightedGraph(Expert):
-    """``make(tolerance)`` is a model without a graph, ``trees`` names the expert whose importances weight the features.
+    """Propagators on weighted features; ``trees`` names the expert whose importances weight them.
 
     The graph of a fold is asked for the rows of that fold alone; all of them are built side by side. They are built for
     the first labels and stay. Rows keep their folds when labels change (``divide_again``), so no graph has ever seen a
     label of the rows that it is asked for. A fold that the first labels did not have holds new rows only, whose labels
-    no graph has seen: the graph of all labels answers for it.
+    no graph has seen: the graph of all labels serves it.
     """
 
-    _factor: Floats
+    factor: Floats  # (d,) what each feature is multiplied by
+    model: GraphClassifier
+    needed = ("name", "model", "factor")
 
-    def __init__(self, name: str, make: Callable[[float], GraphClassifier], trees: str):
-        self.name, self._make, self._trees = name, make, trees
-        self._graphs: dict[int, GraphClassifier] = {}  # of each fold and of WHOLE, without labels
+    def __init__(self, name: str, shell: GraphClassifier, make: MakePropagators, trees: str):
+        self.name, self.shell, self._make, self._trees = name, shell, make, trees
+        self.graphs: dict[int, Candidates] = {}  # of each fold and of WHOLE
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
         expert, labels, fold, first = copy(self), task.labels, task.folds[0], task.nothing()[0]
         numbers = np.unique(fold[fold >= 0]).tolist()
-        if not self._graphs:
+        if not self.graphs:
             expert._build(task.X, learned[self._trees], numbers)
 
-        def spread(number: int) -> GraphClassifier:
+        def spread(number: int) -> Propagation:
             out = fold == number
-            model = copy(expert._graphs.get(number, expert._graphs[WHOLE]))._take(labels.without(out))
-            first[out] = graph_evidence(model.scores_[labels.rows[out]], model.reached_[labels.rows[out]])
-            return model
+            graphs = expert.graphs.get(number, expert.graphs[WHOLE])
+            propagation = graphs.propagate(labels.without(out), FINELY if graphs is expert.graphs[WHOLE] else ROUGHLY)
+            rows = labels.rows[out]
+            first[out] = graph_evidence(propagation.scores[rows], propagation.reached[rows])
+            return propagation
 
-        expert.model, *_ = in_parallel(spread, [WHOLE, *numbers])
+        whole, *_ = in_parallel(spread, [WHOLE, *numbers])
+        fitted = LabelledGraph(whole, wants_offsets=True)
+        expert.model = self.shell.with_fitted(fitted, task.X.shape[1], candidates=expert.graphs[WHOLE])
         expert.held_out = task.in_all_divisions(first)
-        expert.own_evidence = graph_evidence(expert.model.scores_, expert.model.reached_)
+        expert.own_evidence = graph_evidence(whole.scores, whole.reached)
         return expert
 
     def _build(self, X: Any, trees: Expert, numbers: list[int]) -> None:
@@ -103,16 +130,19 @@ class WeightedGraph(Expert):
         importances = [trees.model.feature_importances_, *trees.importances[: len(numbers)]]
         factors = [importance_factor(importance) for importance in importances]
 
-        def build(number: int, factor: Floats) -> GraphClassifier:
-            model = self._make(FINELY if number == WHOLE else ROUGHLY)._built(weighted(X, factor))
-            return model if number == WHOLE else model._for_relabel()
+        def build(number: int, factor: Floats) -> Candidates:
+            made = self._make(weighted(X, factor))
+            return made if number == WHOLE else made.for_own_rows()
 
         keys = [WHOLE, *numbers]
         graphs = in_parallel(lambda pair: build(*pair), zip(keys, factors, strict=True))
-        self._factor, self._graphs = factors[0], dict(zip(keys, graphs, strict=True))
+        self.factor, self.graphs = factors[0], dict(zip(keys, graphs, strict=True))
 
     def evidence(self, X: Any) -> Floats:
-        return graph_evidence(*self.model._extend(weighted(X, self._factor)))
+        return graph_evidence(*self.model.fitted_.predictor.scores(weighted(X, self.factor)))
+
+    def for_prediction(self) -> Self:
+        return with_slim_model(super().for_prediction())
 
 
 def graph_evidence(F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
@@ -132,21 +162,32 @@ def weighted(X: Any, factor: Floats) -> Any:
 # The usual ones
 
 
-def plain_graph(n: int, seed: int) -> GraphClassifier:
+def plain_graph(name: str, X: Any, seed: int) -> GraphExpert:
+    n = X.shape[0]
     if n > ANCHORED_ROWS:
-        return AnchoredGreenClassifier(random_state=seed)
-    model = GreenClassifier(min(10, n - 1), random_state=seed)
-    model._remembers = True
-    return model
+        return GraphExpert(name, AnchoredGreenClassifier(random_state=seed), X)
+    shell = GreenClassifier(min(10, n - 1), random_state=seed)
+
+    def make(X: Any) -> Candidates:
+        return GreenSettings(remembers=True).candidates(*shell.graph_settings(n).build(X))
+
+    return GraphExpert(name, shell, X, make)
 
 
-def quick_graph(n: int, seed: int, tolerance: float) -> GraphClassifier:
-    """The same as one of many: its neighbours are approximate where rows are many, its mu is the usual one."""
+def weighted_graph(name: str, n: int, seed: int, trees: str) -> WeightedGraph:
+    """One of many graphs: its neighbours are approximate where rows are many, its mu is the usual one."""
     if n > ANCHORED_ROWS:
-        return AnchoredGreenClassifier(random_state=seed)
-    model = GreenClassifier(min(10, n - 1), solver="cg", random_state=seed)
-    model._is_quick, model._tolerance, model._remembers = True, tolerance, True
-    return model
+        anchored = AnchoredGreenClassifier(random_state=seed)
+        return WeightedGraph(name, anchored, anchored.propagators, trees)
+    k = min(10, n - 1)
+    return WeightedGraph(
+        name, GreenClassifier(k, solver="cg", random_state=seed), partial(quick_propagators, k, seed), trees
+    )
+
+
+def quick_propagators(k: int, seed: int, X: Any) -> Candidates:
+    graph, neighbourhood = quick_settings(k, check_seed(seed)).build(X)
+    return GreenSettings(solver="cg", tries_mu=False, remembers=True).candidates(graph, neighbourhood)
 
 
 def usual_experts(X: Any, seed: int) -> list[Expert]:
@@ -156,9 +197,9 @@ def usual_experts(X: Any, seed: int) -> list[Expert]:
 
     n, d = X.shape
     trees = TreesExpert("trees", ExtraTreesClassifier(TREES, random_state=seed))
-    found: list[Expert] = [GraphExpert("graph", plain_graph(n, seed), X), trees]
+    found: list[Expert] = [plain_graph("graph", X, seed), trees]
     if n * d <= WEIGHTED_VALUES:
-        found.append(WeightedGraph("weighted graph", partial(quick_graph, n, seed), trees.name))
+        found.append(weighted_graph("weighted graph", n, seed, trees.name))
     return [
         *found,
         RowExpert("logistic", LogisticRegression(max_iter=300)),

@@ -100,18 +100,18 @@ class KernelRidge:
 
     def fit(self, X: Any, codes: Ints) -> Self:
         rows = some_of_each(codes, KERNEL_ROWS, np.random.default_rng(self.seed))
-        self._P, self._d = X[rows], varying_columns(X)
-        K = np.asarray(self._kernel(self._P), dtype=np.float64)
+        self.points, self.n_varying = X[rows], varying_columns(X)
+        K = np.asarray(self._kernel(self.points), dtype=np.float64)
         K[np.diag_indices(len(rows))] += RIDGE
         Y = np.eye(codes.max() + 1)[codes[rows]]
-        self._coefficients = scipy.linalg.solve(K, Y, assume_a="pos", check_finite=False)
+        self.coefficients = scipy.linalg.solve(K, Y, assume_a="pos", check_finite=False)
         return self
 
     def scores(self, X: Any) -> Floats:
-        return self._kernel(X) @ self._coefficients
+        return self._kernel(X) @ self.coefficients
 
     def _kernel(self, X: Any) -> Floats:
-        return np.exp(-all_distances(X, self._P, absolute=self.absolute) / self._d) + INTERCEPT
+        return np.exp(-all_distances(X, self.points, absolute=self.absolute) / self.n_varying) + INTERCEPT
 
 
 def varying_columns(X: Any) -> int:

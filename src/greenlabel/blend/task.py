@@ -9,14 +9,12 @@ An expert is not changed by learning: ``learn`` returns another one.
 """
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.estimators.base import GraphClassifier
 from greenlabel.labels.encoding import Labels
 
 Floats = NDArray[np.floating]
@@ -45,13 +43,14 @@ class Task:
 
 
 class Expert:
-    """A name and an opinion; ``model`` is what the user sees of it."""
+    """A name and evidence; ``model`` is what the user sees of it."""
 
     name: str
     model: Any
     trust: float = 1.0  # what it is worth, relative to others, before any evidence
     held_out: Floats
     own_evidence: Floats
+    needed: tuple[str, ...] = ("name", "model")  # attributes without which there is no evidence for new rows
 
     def learn(self, task: Task, learned: "dict[str, Expert]") -> Self:
         """This expert, knowing the labels; ``learned`` are those that were asked before it."""
@@ -60,13 +59,10 @@ class Expert:
     def evidence(self, X: Any) -> Floats:
         raise NotImplementedError
 
-    def for_new_rows(self) -> Self:
+    def for_prediction(self) -> Self:
         """A copy with what ``evidence`` needs."""
-        slim = copy(self)
-        for name in ("held_out", "own_evidence", "importances", "estimator", "_make", "_graphs"):
-            slim.__dict__.pop(name, None)
-        if isinstance(slim.model, GraphClassifier):
-            slim.model = slim.model._slim()
+        slim = object.__new__(type(self))
+        slim.__dict__ |= {name: value for name, value in vars(self).items() if name in self.needed}
         return slim
 
 

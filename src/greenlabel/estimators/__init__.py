@@ -1,8 +1,10 @@
-"""Scikit-learn shells around graphs, operators and labels; no arithmetic.
+"""Scikit-learn shells around propagators and labels.
 
-    base          what all classifiers share
-    knn           GreenClassifier, ConsistencyClassifier, HarmonicClassifier, leave_one_out
+    base          what all classifiers share; leave_one_out
+    checks        features as users give them
+    labelled      labels on a graph: class offsets, temperature, classes and probabilities
+    knn           GreenClassifier, ConsistencyClassifier, HarmonicClassifier
     anchored      AnchoredGreenClassifier
 
-May import everything but ``blend``, ``tables``, ``paper`` and ``cli``.
+May import ``propagators`` and every room below it.
 """

@@ -10,7 +10,7 @@ The width of the Gaussian is the paper's: 2 sigma^2 = Var(squared distances betw
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from greenlabel.errors import GraphError
 from greenlabel.graph.anchors import mixing_weights
+from greenlabel.graph.duplicates import AllDistinct
 from greenlabel.graph.neighbors import Search, neighbour_matrix, working
 
 Floats = NDArray[np.floating]
@@ -30,11 +31,12 @@ TINY, HUGE = 1e-200, 1e200  # similarities whose sums and inverses are finite
 
 @dataclass(frozen=True)
 class Graph:
-    """A similarity matrix with its connected components."""
+    """A similarity matrix with its connected components. Its n nodes are the distinct rows of the data."""
 
     S: sp.csr_array  # (n, n)
-    component: NDArray[np.integer]  # (n,) number of each row's component
+    component: NDArray[np.integer]  # (n,) number of each node's component
     n_components: int
+    nodes: AllDistinct = field(default_factory=AllDistinct)  # which rows of the data are which node
 
     @property
     def n(self) -> int:
@@ -49,25 +51,25 @@ class Graph:
         return float(self.degree.mean())
 
 
-def make_graph(S: sp.csr_array) -> Graph:
+def make_graph(S: sp.csr_array, nodes: AllDistinct | None = None) -> Graph:
     S.eliminate_zeros()
     S.sort_indices()
     n_components, component = connected_components(S, directed=False)
-    return Graph(S, component, int(n_components))
+    return Graph(S, component, int(n_components), nodes or AllDistinct())
 
 
-def knn_graph(search: Search, k: int, weights: str, width: float) -> Graph:
+def knn_graph(search: Search, k: int, weights: str, width: float, nodes: AllDistinct | None = None) -> Graph:
     """The graph of the k nearest rows of each row; ``width`` is read by Gaussian weights only."""
     n = search.P.shape[0]
     if n == 1:
-        return make_graph(sp.csr_array((1, 1)))  # a node without neighbours
+        return make_graph(sp.csr_array((1, 1)), nodes)  # a node without neighbours
     # Adaptive weights measure against one neighbour more; where there is none, the last one is the yardstick.
     dist2, index = search.nearest_to_own(min(k + 1, n - 1))
     if dist2.shape[1] == k:
         dist2 = np.column_stack([dist2, dist2[:, -1]])
     weight_of, symmetric = WEIGHTS[weights]
     A = neighbour_matrix(index[:, :k], weight_of(dist2, width), n)
-    return make_graph(symmetric(A).tocsr())
+    return make_graph(symmetric(A).tocsr(), nodes)
 
 
 def _adaptive(dist2: Floats, width: float) -> Floats:
@@ -97,22 +99,23 @@ WEIGHTS: dict[str, tuple[Callable[[Floats, float], Floats], Callable[[sp.csr_arr
 }
 
 
-def ties_of_new_rows(search: Search, X: Any, k: int, weights: str, width: float) -> sp.csr_array:
+def edge_weights_of_new_rows(search: Search, X: Any, k: int, weights: str, width: float) -> sp.csr_array:
     """(rows, n) weights of new rows on their k nearest rows of the graph; each row sums to 1."""
     n = search.P.shape[0]
     dist2, index = search.nearest(X, min(k + 1, n))
     if dist2.shape[1] == k:
         dist2 = np.column_stack([dist2, dist2[:, -1]])
     # Only ratios count here. Measured from the nearest one, a row far from all others still has a neighbour.
-    tie = WEIGHTS[weights][0](dist2 - dist2[:, :1], width)
-    return neighbour_matrix(index[:, :k], tie / tie.sum(axis=1, keepdims=True), n)
+    weight = WEIGHTS[weights][0](dist2 - dist2[:, :1], width)
+    return neighbour_matrix(index[:, :k], weight / weight.sum(axis=1, keepdims=True), n)
 
 
-def mean_of_neighbours(ties: sp.csr_array, F: Floats, is_reached: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The mean F of the neighbours that a label reaches, and the total tie to them; without such a tie, 0."""
-    heard = ties * is_reached
-    total = np.asarray(heard.sum(axis=1)).ravel()
-    mean = np.divide(heard @ F, total[:, None], out=np.zeros((ties.shape[0], F.shape[1])), where=total[:, None] > 0)
+def mean_of_neighbours(edges: sp.csr_array, F: Floats, is_reached: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The mean F of the neighbours that a label reaches, and the total edge weight to them; without such an edge, 0."""
+    reached_weights = edges * is_reached
+    total = np.asarray(reached_weights.sum(axis=1)).ravel()
+    nothing = np.zeros((edges.shape[0], F.shape[1]))
+    mean = np.divide(reached_weights @ F, total[:, None], out=nothing, where=total[:, None] > 0)
     return mean, total
 
 
@@ -165,7 +168,7 @@ def check_similarity(S: Any) -> sp.csr_array:
     return sp.csr_array(S - sp.diags_array(S.diagonal()))
 
 
-def check_ties(T: Any) -> sp.csr_array:
+def check_edge_weights(T: Any) -> sp.csr_array:
     """Similarities of new rows to the rows of a precomputed graph."""
     T = sp.csr_array(T, dtype=np.float64)
     _check_non_negative(T)

@@ -1,8 +1,8 @@
 """A parameter chosen by the labels: the value whose leave-one-out scores recognise the labelled rows best.
 
-    judges(labels, most)                     the labelled rows that are asked
-    choose(values, codes, held_out)          the best value; held_out(value) are the scores of the judges without their
-                                             own labels
+    comparison_labels(labels, max_rows)          the labelled rows by which values are compared
+    choose(values, codes, leave_one_out)     the best value; leave_one_out(value) are the scores of these rows, each by
+                                             all other labels
 
 Few labels cannot tell values apart. So the first value, the default, gives way only to one by which more rows are
 right, and whose log-loss is lower by two standard errors of the difference.
@@ -20,23 +20,23 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Value = TypeVar("Value")
 
-LEAST_JUDGES = 20  # fewer would choose by chance
+MIN_TESTED = 20  # fewer would choose by chance
 TIMES_OF_MU = (1.0, 0.1, 10.0)  # mu="auto": what is tried, in multiples of the default
 TEMPERATURES = (0.1, 1000.0)  # between which one is looked for, of evidence whose largest value is 1
 ZOOMS, GRID = 3, 11  # to within four percent; a coarser one would tell values apart that do not differ
 
 
-def judges(labels: Labels, most: int) -> Ints:
-    """Places of labelled rows whose class has another label; none where there are too few, or only few may be asked."""
-    told = np.flatnonzero(labels.counts[labels.codes] > 1)
-    return evenly(told, most) if min(len(told), most) >= LEAST_JUDGES else told[:0]
+def comparison_labels(labels: Labels, max_rows: int) -> Ints:
+    """Indices of labelled rows whose class has another label; none where these, or those affordable, are too few."""
+    found = np.flatnonzero(labels.counts[labels.codes] > 1)
+    return evenly(found, max_rows) if min(len(found), max_rows) >= MIN_TESTED else found[:0]
 
 
-def choose(values: Sequence[Value], codes: Ints, held_out: Callable[[Value], Floats]) -> Value:
-    """The value by which the judges, whose classes are ``codes``, are best recognised."""
+def choose(values: Sequence[Value], codes: Ints, leave_one_out: Callable[[Value], Floats]) -> Value:
+    """The value by which the tested rows, whose classes are ``codes``, are best recognised."""
     if len(values) == 1 or not len(codes):
         return values[0]
-    scores = [held_out(value) for value in values]
+    scores = [leave_one_out(value) for value in values]
     losses = [log_losses(evidence(F), codes) for F in scores]
     best = int(np.argmin([loss.mean() for loss in losses]))
     gain, right = losses[0] - losses[best], [int((F.argmax(axis=1) == codes).sum()) for F in scores]
@@ -52,6 +52,6 @@ def log_losses(E: Floats, codes: Ints) -> Floats:
     for _ in range(ZOOMS):
         grid = np.geomspace(low, high, GRID)
         trials = [np.log(np.exp(t * E).sum(axis=1)) - t * true for t in grid]
-        place = int(np.argmin([trial.mean() for trial in trials]))
-        low, high, best = grid[max(place - 1, 0)], grid[min(place + 1, GRID - 1)], trials[place]
+        index = int(np.argmin([trial.mean() for trial in trials]))
+        low, high, best = grid[max(index - 1, 0)], grid[min(index + 1, GRID - 1)], trials[index]
     return best

@@ -168,7 +168,7 @@ def distinct(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScoreDecoder:
     """From the scores of some rows to their classes and probabilities."""
 
     classes: NDArray[Any]  # (c,)
@@ -176,13 +176,13 @@ class Verdict:
     offsets: Floats  # (c,) what is added to the scores of each class
     temperature: float = 1.0
 
-    def decide(self, F: Floats, is_reached: NDArray[np.bool_]) -> NDArray[Any]:
+    def classify(self, F: Floats, is_reached: NDArray[np.bool_]) -> NDArray[Any]:
         best = self.adjusted(F).argmax(axis=1)
         best[~is_reached] = self.shares.argmax()
         return self.classes[best]
 
     def probabilities(self, F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
-        """The largest of each row is that of the class that ``decide`` gives."""
+        """The largest of each row is that of the class that ``classify`` gives."""
         F = self.adjusted(F)
         p = probabilities(F, self.temperature)
         lead_to(F.argmax(axis=1), p)

@@ -15,8 +15,9 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel.graph.similarity import Graph
-from greenlabel.operators.green import DIRECT_ROWS, TOLERANCE, GreenOperator, SparseSystem, dense, factor
+from greenlabel.graph.similarity import Graph, reached_components
+from greenlabel.operators.conjugate_gradients import TOLERANCE, SparseSystem
+from greenlabel.operators.green import DIRECT_ROWS, GreenOperator, dense, factor
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -66,7 +67,24 @@ class ConsistencyOperator(GreenOperator):
         return F
 
 
-def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_]) -> Floats:
+class HarmonicOperator(GreenOperator):
+    """HF: rows with an entry in Y are clamped, every other row is harmonic.
+
+    Which rows are clamped depends on Y, so no matrix G serves all labels. ``columns(rows)`` clamps all of these rows:
+    for the labelled rows it holds the share of each label in the score of every row.
+    """
+
+    def __init__(self, graph: Graph):
+        self.n, self.graph = graph.n, graph
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        Y, graph = sp.csr_array(Y), self.graph
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        is_reached = reached_components(graph.component, graph.n_components, labelled)[graph.component]
+        return harmonic_scores(graph, Y, is_reached, tolerance)
+
+
+def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_], tolerance: float = TOLERANCE) -> Floats:
     """HF: F (n, c), clamped on labelled rows and harmonic elsewhere.
 
     Y (n, c) counts the labels of each row. Where a row carries several (as a node of equal rows may), it is clamped to
@@ -74,7 +92,7 @@ def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_]) -> Floats:
     """
     count, F = _clamped(Y)
     free = reached & (count == 0)
-    F_free = _harmonic(graph, free, graph.S[free] @ F, TOLERANCE)
+    F_free = _harmonic(graph, free, graph.S[free] @ F, tolerance)
     F = F.toarray()
     F[free] = F_free
     F[~reached] = Y.sum(axis=0) / count.sum()
@@ -91,16 +109,17 @@ def harmonic_leave_one_out(
     mean.
     """
     count, mean = _clamped(Y)
-    labelled, places = np.flatnonzero(count), np.arange(len(rows))
+    labelled = np.flatnonzero(count)
+    indices = np.arange(len(rows))
     own = np.searchsorted(labelled, rows)
     free = reached & (count == 0)
     S_ul = graph.S[free][:, labelled]
     K = graph.S[rows][:, labelled].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, own], tolerance)).T
-    K[places, own] = 0
+    K[indices, own] = 0
     weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because L_uu^-1 S_ul has rows that sum to 1
     left, left_here = np.tile(Y.sum(axis=0), (len(rows), 1)), Y[rows].toarray()
-    left[places, codes] -= 1
-    left_here[places, codes] -= 1
+    left[indices, codes] -= 1
+    left_here[indices, codes] -= 1
     others = left / (count.sum() - 1)
     F = np.divide(K @ mean[labelled].toarray(), weight, out=others, where=weight > 1e-12 * graph.degree.max())
     return np.divide(left_here, count[rows, None] - 1, out=F, where=count[rows, None] > 1)

@@ -11,7 +11,7 @@ its limit is exact: centre Y, and no eta is needed.
     EigenGreen      GF              L = U diag(sigma) U'            O(n^2 c)
     DirectGreen     GF(G)           L + s I = R'R (Cholesky)        O(n^2 c)
     SparseGreen     GF(G)           nothing, it sorts the rows      conjugate gradients, O(n k c) a round
-    AnchoredGreen   GF(A)           theta I - B'B (m x m)           O(n k c + m^2 c)
+    AnchoredGreen   GF(A)           theta I - B'B (m x m)           O(n k c + m^2 c), in anchored.py
 
 None of them knows the labels when it is made: factor once, solve many. Each has
 
@@ -29,21 +29,15 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import reverse_cuthill_mckee
-from sklearn.exceptions import ConvergenceWarning
 
-from greenlabel._common.parameters import check_memory, warn
-from greenlabel._common.threads import one_thread
+from greenlabel._common.parameters import check_memory
 from greenlabel.errors import GraphError
 from greenlabel.graph.similarity import Graph
+from greenlabel.operators.conjugate_gradients import TOLERANCE, SparseSystem, column_products
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
-SINGLE = 1e-4  # from this tolerance on, half the digits do
-SINGLE_ROWS = 500_000  # beyond so many rows, sums of single precision are too rough
-MAX_ROUNDS = 5000
 DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
 SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
 ORIGINAL = ", or solver='eigen' for the pseudo-inverse of the original method"
@@ -156,86 +150,6 @@ class SparseGreen(GreenOperator):
         return F - column_products(F, np.ones_like(F)) / self.n
 
 
-class AnchorSystem:
-    """The part of GF(A) that is as large as the anchors, with no row in it. With theta = 1 + s, Woodbury gives
-
-        F = (Yc + B W) / theta,     W = (theta I - B'B)^-1 B' Yc,     Yc = Y - 1 ybar'        (from Eq. F_result)
-
-    theta I - B'B is positive definite up to its known vector sqrt(lambda), lambda = Z'1, which B' maps the constant to:
-    adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
-    """
-
-    def __init__(self, gram: Floats, n: int, shift: float, n_components: int):
-        """``gram`` is Z'Z (m, m) of n rows. Rows of Z sum to 1, so rows of Z'Z sum to lambda."""
-        check_invertible(n_components, shift, 1.0)
-        m = len(gram)
-        check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
-        self.n, self.theta = n, 1 + shift
-        mass = gram.sum(axis=1)
-        # An anchor that no row uses has no mass and no entry in Z: its scale is never seen.
-        self.scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
-        M = -np.outer(self.scale, self.scale)
-        M *= gram
-        M += np.sqrt(np.outer(mass, mass)) / n
-        M[np.diag_indices(m)] += self.theta
-        self._root_mass = np.sqrt(mass)
-        with one_thread():
-            self._factor = factor(M, "mu")
-
-    def coefficients(self, ZY: Floats, ybar: Floats) -> Floats:
-        """C (m, c) with F_i = z_i' C for an unlabelled row, from Z'Y (m, c).
-
-        F_i = (b_i' W - ybar') / theta and b_i = diag(Z'1)^-1/2 z_i; ybar goes inside because z_i sums to 1.
-        """
-        BY = self.scale[:, None] * ZY - np.outer(self._root_mass, ybar)
-        with one_thread():  # two threads would round otherwise
-            W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
-        return (self.scale[:, None] * W - ybar) / self.theta
-
-    def of_labels(self, Z: sp.csr_array, codes: Ints, n_classes: int) -> Floats:
-        """C of one label on each of the rows of Z."""
-        Y = one_hot(codes, n_classes)
-        return self.coefficients((Z.T @ Y).toarray(), Y.sum(axis=0) / self.n)
-
-    def own_share(self, Z: sp.csr_array) -> Floats:
-        """G_ii of each of the rows of Z: what a label adds to its own row.
-
-        With M = R'R the matrix of W, b_i = diag(Z'1)^-1/2 z_i and M sqrt(lambda) = theta sqrt(lambda), it is
-        (|R^-T b_i|^2 - 1 / (n theta) - 1 / n + 1) / theta: one triangular solve where coefficients need two.
-        """
-        B = (Z * self.scale).T.toarray()
-        with one_thread():
-            half = scipy.linalg.solve_triangular(self._factor[0], B, trans="T", overwrite_b=True, check_finite=False)
-        squares: Floats = np.einsum("ml,ml->l", half, half)
-        return (squares - 1 / (self.n * self.theta) - 1 / self.n + 1) / self.theta
-
-
-class AnchoredGreen(GreenOperator):
-    """GF(A): the Green operator of S = B B' (Algorithm 2). All degrees are 1; a label adds 1 / theta to its own row."""
-
-    def __init__(self, Z: sp.csr_array, gram: Any, shift: float, n_components: int):
-        """``gram`` is Z'Z, which the count of components needs too."""
-        self.n, self.Z = Z.shape[0], Z
-        self.system = AnchorSystem(dense(gram), self.n, shift, n_components)
-
-    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        Y = sp.csr_array(Y)
-        labelled = np.flatnonzero(np.diff(Y.indptr))
-        C = self.system.coefficients((self.Z[labelled].T @ Y[labelled]).toarray(), column_means(Y))
-        F, own = self.Z @ C, Y.tocoo()
-        F[own.row, own.col] += own.data / self.system.theta
-        return F
-
-    def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
-        return self.system.own_share(self.Z[rows])
-
-
-def one_hot(codes: Ints, n_classes: int) -> sp.csr_array:
-    """(len(codes), n_classes): a 1 in each row, at its code."""
-    rows = np.arange(len(codes))
-    return sp.csr_array((np.ones(len(codes)), (rows, codes)), shape=(len(codes), n_classes))
-
-
 def laplacian(graph: Graph) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(graph.degree) - graph.S)
 
@@ -268,86 +182,6 @@ def column_means(Y: Any) -> Floats:
 
 def dense(A: Any) -> Floats:
     return A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
-
-
-class SparseSystem:
-    """(diag(diagonal) - S) X = B by conjugate gradients, for many B.
-
-    Scaled by the diagonal on both sides the system is I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
-    those of the original with a Jacobi preconditioner. A row without any similarity and shift (diagonal 0) stays 0.
-    Rows are put in an order in which neighbours stand close together, where the memory is read faster.
-    """
-
-    def __init__(self, S: sp.csr_array, diagonal: Floats, advice: str):
-        self._advice = advice
-        self._order = reverse_cuthill_mckee(sp.csr_matrix(S), symmetric_mode=True)
-        diagonal = diagonal[self._order]
-        self._scale = np.divide(1, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
-        T = S[self._order][:, self._order]
-        self._T = sp.csr_array(T.multiply(self._scale).multiply(self._scale.T))
-        self._T.sort_indices()
-
-    def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
-        X, R = np.empty(B.shape), np.ascontiguousarray(self._scale * B[self._order])
-        if tolerance >= SINGLE and len(R) <= SINGLE_ROWS:
-            length = np.sqrt(squared_columns(R))  # columns of length 1 neither overflow nor vanish
-            unit = np.divide(R, length, out=np.zeros_like(R), where=length > 0).astype(np.float32)
-            solved = length * self._conjugate_gradients(unit, self._T.astype(np.float32), tolerance)
-        else:
-            solved = self._conjugate_gradients(R, self._T, tolerance)
-        X[self._order] = self._scale * solved
-        return X
-
-    def _conjugate_gradients(self, R: Floats, T: sp.csr_array, tolerance: float) -> Floats:
-        """X with (I - T) X = R, all columns at once; a column that has converged takes no further part."""
-        X = np.zeros_like(R)
-        size = squared_columns(R)
-        active = np.flatnonzero(size > 0)
-        x, r, rr = X.take(active, axis=1), R.take(active, axis=1), size[active]
-        p = r.copy()
-        for _ in range(MAX_ROUNDS):
-            left = np.flatnonzero(rr > tolerance**2 * size[active])
-            if len(left) < len(active):
-                X[:, active] = x
-                x, r, p = (A.take(left, axis=1) for A in (x, r, p))
-                active, rr = active[left], rr[left]
-            if not len(active):
-                return X
-            q = T @ p
-            np.subtract(p, q, out=q)
-            step = rr / column_products(p, q)
-            q *= step
-            r -= q
-            np.multiply(p, step, out=q)  # q is free now: no further array as large as R is needed
-            x += q
-            before, rr = rr, squared_columns(r)
-            p *= rr / before
-            p += r
-        X[:, active] = x
-        self._warn(float(np.sqrt((rr / size[active]).max())), tolerance)
-        return X
-
-    def _warn(self, residual: float, tolerance: float) -> None:
-        warn(
-            f"conjugate gradients stopped after {MAX_ROUNDS:,} rounds at a relative residual of {residual:.1e} "
-            f"(wanted {tolerance:.0e}); {self._advice}.",
-            ConvergenceWarning,
-        )
-
-
-def squared_columns(A: Floats) -> Floats:
-    return column_products(A, A)
-
-
-def column_products(A: Floats, B: Floats) -> Floats:
-    """a_j'b_j (c,) of each pair of columns; to the bit the same whatever other columns there are.
-
-    Of a single column einsum would add up the rows in another order than of several.
-    """
-    if A.shape[1] == 1:
-        A, B = np.repeat(A, 2, axis=1), np.repeat(B, 2, axis=1)
-        return np.einsum("nc,nc->c", A, B)[:1]
-    return np.einsum("nc,nc->c", A, B)
 
 
 SOLVERS: dict[str, type[EigenGreen | DirectGreen | SparseGreen]] = {

@@ -1,8 +1,8 @@
-"""Answers of rows from their nearest anchors, one block at a time.
+"""Predictions for rows from their nearest anchors, one block at a time.
 
     F_i = z_i' C + y_i / theta        z_i the weights of row i on its anchors, y_i its own label (0 without one)
 
-Each class here is a step over blocks of Near (blocks.py): it holds all that answers need beside the rows, which is
+Each class here is a step over blocks of Near (blocks.py): it holds all that predictions need beside the rows, which is
 m x c numbers, the labels, and nothing of the size of the data.
 
 C (m, c) coefficients     F (n, c) scores     theta = 1 + n mu
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.mixing import Near
 from greenlabel.graph.neighbors import row_blocks
-from greenlabel.labels.encoding import Verdict
+from greenlabel.labels.encoding import ScoreDecoder
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.integer]
 
 
-class Answers(NamedTuple):
-    """What is said about one block of rows."""
+class BlockPredictions(NamedTuple):
+    """What is predicted for one block of rows."""
 
     rows: Sequence[int]  # their numbers, a range
     classes: NDArray[Any]  # (len(rows),)
@@ -56,9 +56,9 @@ class Scores:
         return near.matrix(len(self.C)) @ self.reached_anchors > 0
 
 
-def in_parts(answer: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
-    """answer(rows, near) for a few rows at a time, so that a step needs no memory for the scores of a whole block."""
-    parts = in_parallel(lambda part: answer(rows[part], near.pick(part)), row_blocks(len(near), c))
+def in_parts(predict: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
+    """predict(rows, near) for a few rows at a time, so that a step needs no memory for the scores of a whole block."""
+    parts = in_parallel(lambda part: predict(rows[part], near.pick(part)), row_blocks(len(near), c))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -73,22 +73,22 @@ class Reached:
 @dataclass(frozen=True)
 class Classes:
     scores: Scores
-    verdict: Verdict
+    decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> NDArray[Any]:
-        def decide(rows: Sequence[int], near: Near) -> NDArray[Any]:
-            return self.verdict.decide(self.scores(rows, near), self.scores.reached(near))
+        def classify(rows: Sequence[int], near: Near) -> NDArray[Any]:
+            return self.decoder.classify(self.scores(rows, near), self.scores.reached(near))
 
-        return in_parts(decide, rows, near, self.scores.C.shape[1])
+        return in_parts(classify, rows, near, self.scores.C.shape[1])
 
 
 @dataclass(frozen=True)
 class Probabilities:
     scores: Scores
-    verdict: Verdict
+    decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> Floats:
-        return self.verdict.probabilities(self.scores(rows, near), self.scores.reached(near))
+        return self.decoder.probabilities(self.scores(rows, near), self.scores.reached(near))
 
 
 @dataclass(frozen=True)
@@ -96,30 +96,30 @@ class Decisions:
     """Scores and offsets as scikit-learn wants them: of two classes one column, positive for the second."""
 
     scores: Scores
-    verdict: Verdict
+    decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> Floats:
-        F = self.verdict.adjusted(self.scores(rows, near))
+        F = self.decoder.adjusted(self.scores(rows, near))
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
 
 @dataclass(frozen=True)
-class AnswerAllRows:
+class PredictAllRows:
     """Probabilities, and whether a label reaches the row."""
 
     scores: Scores
-    verdict: Verdict
+    decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> tuple[Floats, Bools]:
         is_reached = self.scores.reached(near)
-        return self.verdict.probabilities(self.scores(rows, near), is_reached), is_reached
+        return self.decoder.probabilities(self.scores(rows, near), is_reached), is_reached
 
 
 @dataclass(frozen=True)
-class AnswerRows:
+class PredictRows:
     scores: Scores
-    verdict: Verdict
+    decoder: ScoreDecoder
 
-    def __call__(self, rows: Sequence[int], near: Near) -> Answers:
+    def __call__(self, rows: Sequence[int], near: Near) -> BlockPredictions:
         F, is_reached = self.scores(rows, near), self.scores.reached(near)
-        return Answers(rows, self.verdict.decide(F, is_reached), self.verdict.probabilities(F, is_reached))
+        return BlockPredictions(rows, self.decoder.classify(F, is_reached), self.decoder.probabilities(F, is_reached))

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph.similarity import Graph
-from greenlabel.operators.green import TOLERANCE, GreenOperator
+from greenlabel.operators.conjugate_gradients import TOLERANCE
+from greenlabel.operators.green import GreenOperator
 
 Floats = NDArray[np.floating]
 Key = tuple[float, bytes, bytes]

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from greenlabel.graph.duplicates import AllDistinct, Nodes
 from greenlabel.graph.similarity import Graph
-from greenlabel.operators.green import TOLERANCE, AnchorSystem, GreenOperator, dense
+from greenlabel.operators.anchored import AnchorSystem
+from greenlabel.operators.conjugate_gradients import TOLERANCE
+from greenlabel.operators.green import GreenOperator, dense
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

@@ -41,7 +41,7 @@ def same_scores(data: Data, few: Array, fitted: Models) -> Result:
 def same_classes(data: Data, few: Array, fitted: Models) -> Result:
     """Conclusion 2: labels coded 1 and 0, or +1, -1 and 0, give the same classes."""
     model = fitted(PaperGreen(mu=MU, solver="direct", **GAUSSIAN), few)
-    other = model._operator.solve(signed(model._labels))
+    other = model.operator_.solve(signed(model.fitted_.labels))
     return {"rows that differ": float((model.scores_.argmax(axis=1) != other.argmax(axis=1)).sum())}
 
 
@@ -51,7 +51,8 @@ def block_constraint(data: Data, few: Array, fitted: Models) -> Result:
     for name, solver, mu in ("original", "eigen", 0.0), ("improved", "direct", MU):
         model = fitted(PaperGreen(mu=mu, solver=solver, **GAUSSIAN), few)
         F = model.scores_
-        means = [F[model._component == block].mean(axis=0) for block in range(model.n_components_)]
+        component = model.propagator_.components_of(np.arange(len(F)))
+        means = [F[component == block].mean(axis=0) for block in range(model.n_components_)]
         result |= {
             "blocks": float(model.n_components_),
             f"{name}: mean score of a block": float(np.abs(means).max() / np.abs(F).max()),

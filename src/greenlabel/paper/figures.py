@@ -146,7 +146,7 @@ def rings(stem: Path, data: Data, seed: int) -> None:
         "Original GF": GreenClassifier(mu=0.0, solver="eigen", **GAUSSIAN).fit(X, few),
         "Improved GF": GreenClassifier(mu=MU, **GAUSSIAN).fit(X, few),
     }
-    graph = models["Improved GF"]._graph
+    graph = models["Improved GF"].graph_
     with drawing(stem, 11.5, 3.3) as figure:
         truth, edges, *answers = figure.subplots(1, 4)
         _scatter(truth, X, data.y, few, "Ground truth")

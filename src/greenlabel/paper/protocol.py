@@ -28,12 +28,11 @@ from sklearn.svm import SVC
 
 from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.datasets import keep_labels
-from greenlabel.graph.anchors import ANCHORS
 from greenlabel.graph.neighbors import graph_search, neighbour_matrix, working
 from greenlabel.graph.similarity import gaussian_width
 from greenlabel.labels.encoding import UNLABELED, signed
 from greenlabel.metrics import f1_macro, label_margin
-from greenlabel.operators.green import AnchoredGreen
+from greenlabel.operators.anchored import AnchoredGreen
 from greenlabel.paper import published
 from greenlabel.paper.sources import Data
 from greenlabel.paper.store import Result, Trial
@@ -109,10 +108,9 @@ def summed_graph(X: Array) -> sp.csr_array:
 
 
 class EveryRow:
-    """The paper's graphs: every row is a node, equal rows too."""
+    """The paper's graphs: every row is a node, equal rows too, and anchors may coincide."""
 
-    def _distinct_rows(self, X: Array) -> Array:
-        return X
+    merge_equal_rows = False
 
 
 class PaperLLGC(EveryRow, ConsistencyClassifier):
@@ -127,13 +125,8 @@ class PaperGreen(EveryRow, GreenClassifier):
     pass
 
 
-def plain_anchors(name: str, X: Any, rows: Array, m: int, projection: Any, rng: Any, usual: Any) -> Any:
-    """The paper's anchors, which may coincide where rows are equal."""
-    return ANCHORS[name](X, rows, m, projection, rng)
-
-
-class PaperAnchored(AnchoredGreenClassifier):
-    _find_anchors = staticmethod(plain_anchors)
+class PaperAnchored(EveryRow, AnchoredGreenClassifier):
+    pass
 
 
 class SummedLLGC(ConsistencyClassifier):
@@ -267,22 +260,16 @@ def score(data: Data, few: Array, answer: Array) -> Result:
 
 def margins(model: Any, data: Data, few: Array) -> Result:
     """LM_l and LM_u with labels coded +1 and -1, as in Table V."""
-    F, given, rows = model._operator.solve(signed(model._labels)), few != UNLABELED, scored_rows(data, few)
+    F, given, rows = model.operator_.solve(signed(model.fitted_.labels)), few != UNLABELED, scored_rows(data, few)
     parts = {"margin_l": given, "margin_u": rows}
     return {name: float(f"{label_margin(F[part], data.y[part], model.classes_):.8g}") for name, part in parts.items()}
 
 
-def mixing_matrix(model: AnchoredGreenClassifier) -> sp.csr_array:
-    """Z of all rows."""
-    m = len(model.anchors_)
-    return sp.csr_array(sp.vstack(list(model._near.map(lambda rows, near: near.matrix(m)))))
-
-
 def time_to_solve(model: Any) -> float:
     """Seconds of GF(A) without its graph: Z'Z, the m x m system, and the scores. The best of three."""
-    Z, Y, times = mixing_matrix(model), model._labels.Y, []
+    Z, Y, times = model.graph_.mixing_matrix(), model.fitted_.labels.Y, []
     for _ in range(3):
         start = time.perf_counter()
-        AnchoredGreen(Z, (Z.T @ Z).tocsr(), Z.shape[0] * model.mu_, model.n_components_).solve(Y)
+        AnchoredGreen.of(Z, Z.shape[0] * model.mu_, model.n_components_).solve(Y)
         times.append(time.perf_counter() - start)
     return min(times)

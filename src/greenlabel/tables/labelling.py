@@ -19,8 +19,9 @@ from greenlabel._common.stages import Announce, Stages
 from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.errors import ParameterError, TableError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
-from greenlabel.estimators.base import GraphClassifier
+from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+from greenlabel.propagators.anchored import AnchoredPropagator
 from greenlabel.tables.columns.features import TableFeatures, choose_columns, matching
 from greenlabel.tables.columns.rounds import (
     added_names,
@@ -51,7 +52,7 @@ with requires("tables"):
     import polars as pl
 
 HELD_OUT_ROWS = 2_000  # given labels that are hidden in turn; more tell no more
-METHODS: dict[str, type[GraphClassifier]] = {
+METHODS: dict[str, type[TransductiveClassifier]] = {
     "auto": BlendedClassifier,
     "green": GreenClassifier,
     "anchored": AnchoredGreenClassifier,
@@ -166,7 +167,7 @@ def label_table(
     with stages("labels"):
         probabilities = model.label_distributions_
     with stages("check"):
-        held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+        held_out = HeldOut(*model.cross_validated(HELD_OUT_ROWS))
     if method != "auto":
         warn_unreached(int((~model.reached_).sum()), len(given))
     answers = decided(probabilities, only_confident)
@@ -212,7 +213,7 @@ def predict_table(
     check_names_free(table.columns, saved.target)
     old = round_of_new_rows(table, saved)
     X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
-    probabilities, is_reached = saved.model.answer_new_rows(X)
+    probabilities, is_reached = saved.model.predict_proba_reached(X)
     answers = decided(probabilities, only_confident)
     columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, answers, probabilities)
     facts = prediction_facts(saved, old, answers, is_reached, unseen)
@@ -237,10 +238,10 @@ def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
     return {place[str(label)]: share for label, share in shares.items()}
 
 
-def graph_facts(model: GraphClassifier) -> dict[str, Any]:
-    graph = model._first_graph() if isinstance(model, BlendedClassifier) else model
-    facts = {"neighbours": int(graph._k), "components": int(graph.n_components_)}
-    return facts | ({"anchors": len(graph.anchors_)} if hasattr(graph, "anchors_") else {})
+def graph_facts(model: TransductiveClassifier) -> dict[str, Any]:
+    propagator = model.propagator_
+    facts = {"neighbours": int(propagator.k), "components": int(propagator.n_components)}
+    return facts | ({"anchors": propagator.graph.m} if isinstance(propagator, AnchoredPropagator) else {})
 
 
 def as_polars(frame: Any) -> pl.DataFrame:

@@ -113,7 +113,7 @@ class AnswerNewRows:
 
     def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Any, Any, dict[str, int]]:
         X, unseen = self.features.transform(frame, rows, strict=False)
-        return *self.model.answer_new_rows(X), unseen
+        return *self.model.predict_proba_reached(X), unseen
 
 
 class Watched(Blocks):
@@ -208,12 +208,12 @@ def label_stream(
         X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
         model.fit(X, given)
     with run.stages("check"):
-        held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+        held_out = HeldOut(*model.cross_validated(HELD_OUT_ROWS))
     drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
     page = ForPage(np.union1d(held_out.rows, drawn))
     filler = Filler(target, unlabelled or [], classes, given, steps, only_confident, page)
     with run.stages("writing"):
-        for rows, frame, answer in run.beside(model.answer_all_rows()):
+        for rows, frame, answer in run.beside(model.predict_proba_all_rows()):
             write(filler.filled(rows, frame, *answer))
     result = filler.page.result(
         target=target,

@@ -7,6 +7,7 @@
 ``write_model`` and ``read_model`` are for any classifier, a blend or a graph alone.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,22 @@ import numpy as np
 from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
+from greenlabel.blend.fitted import BlendForPrediction, BlendPredictor
 from greenlabel.blend.row_experts import KERNEL_ROWS, KernelExpert, KernelRidge, RowExpert, TreesExpert
 from greenlabel.blend.weights import Blend
-from greenlabel.estimators.base import GraphClassifier
+from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.scaling import Scaling
 from greenlabel.labels.estimates import Estimate
 from greenlabel.tables.model_files.classifiers import (
-    FAR,
     TINY,
-    Values,
     bare,
     read_base,
     read_classifier,
-    read_matrix,
     write_base,
     write_classifier,
-    write_matrix,
 )
 from greenlabel.tables.model_files.container import HUGE, Arrays, Part
+from greenlabel.tables.model_files.searches import FAR, Values, read_matrix, write_matrix
 
 MOST_DEPTH = 4096  # of a tree
 LARGE = 1e18  # coefficients: their products with coordinates, and sums of these, are finite in single precision
@@ -56,12 +55,12 @@ def read_member(part: Part, d: int, c: int) -> Any:
 
 
 def write_weighted(expert: Any, out: Arrays) -> Values:
-    return {"kind": "weighted", "factor": out.add(expert._factor), "model": write_classifier(expert.model, out)}
+    return {"kind": "weighted", "factor": out.add(expert.factor), "model": write_classifier(expert.model, out)}
 
 
 def read_weighted(part: Part, d: int, c: int) -> Any:
     most = 1.001 * np.sqrt(d)  # of square roots of shares, scaled to mean 1
-    return bare(WeightedGraph, _factor=part.array("factor", "f", (d,), 0, most), model=read_member(part, d, c))
+    return bare(WeightedGraph, factor=part.array("factor", "f", (d,), 0, most), model=read_member(part, d, c))
 
 
 def write_trees(expert: Any, out: Arrays) -> Values:
@@ -120,9 +119,9 @@ def write_kernel(expert: Any, out: Arrays) -> Values:
         "kind": "kernel",
         "absolute": bool(kernel.absolute),
         "seed": int(kernel.seed),
-        "varying": int(kernel._d),
-        "points": write_matrix(kernel._P, out),
-        "coefficients": out.add(kernel._coefficients),
+        "varying": int(kernel.n_varying),
+        "points": write_matrix(kernel.points, out),
+        "coefficients": out.add(kernel.coefficients),
     }
 
 
@@ -131,8 +130,8 @@ def read_kernel(part: Part, d: int, c: int) -> Any:
     if P.shape[0] > KERNEL_ROWS:
         part.refuse("points", f"are more than {KERNEL_ROWS:,}")
     kernel = KernelRidge(absolute=part.truth("absolute"), seed=part.whole("seed", 0, 2**63))
-    kernel._P, kernel._d = P, part.whole("varying", 1, d)
-    kernel._coefficients = part.array("coefficients", "f", (P.shape[0], c), -LARGE, LARGE).astype(np.float64)
+    kernel.points, kernel.n_varying = P, part.whole("varying", 1, d)
+    kernel.coefficients = part.array("coefficients", "f", (P.shape[0], c), -LARGE, LARGE).astype(np.float64)
     return bare(KernelExpert, model=kernel)
 
 
@@ -180,44 +179,43 @@ def read_scaling(part: Part, d: int) -> Scaling:
 
 def write_blend(model: Any, out: Arrays) -> Values:
     """Experts that a user gave are greenlabel classifiers, or the parameters are refused before they are reached."""
-    b, accuracy = model._blend, model.estimated_accuracy_
+    predictor, accuracy = model.fitted_.predictor, model.estimated_accuracy_
     values = write_base(model, out) | {
-        "experts": [write_expert(expert, out) for expert in model._experts],
-        "scales": out.add(b.scales),
-        "own": out.add(b.own),
-        "weights": out.add(b.weights),
-        "shift": out.add(model._shift),
+        "experts": [write_expert(expert, out) for expert in predictor.experts],
+        "scales": out.add(predictor.blend.scales),
+        "own": out.add(predictor.blend.own),
+        "weights": out.add(predictor.blend.weights),
+        "shift": out.add(predictor.shift),
         "class_shares": out.add(model.class_shares_),
         "accuracy": [float(accuracy), float(accuracy.low), float(accuracy.high)],
     }
     if np.isfinite(model.mu_):
         values["mu"] = float(model.mu_)
-    if model._scaling is not None:
-        values["scaling"] = write_scaling(model._scaling, out)
-    if model._refined is not None:
-        values |= {"refined": write_classifier(model._refined, out), "scale": float(model._scale)}
+    if predictor.scaling is not None:
+        values["scaling"] = write_scaling(predictor.scaling, out)
+    if predictor.refined is not None:
+        values |= {"refined": write_classifier(predictor.refined, out), "scale": float(predictor.scale)}
     return values
 
 
 def read_blend(part: Part) -> Any:
-    model = read_base(part, BlendedClassifier)
-    c, d = len(model.classes_), model.n_features_in_
-    model._scaling = read_scaling(part.part("scaling"), d) if part.has("scaling") else None
-    d = d if model._scaling is None else len(model._scaling.kept)
-    model._experts = [read_expert(expert, d, c) for expert in part.parts("experts")]
-    names = [expert.name for expert in model._experts]
+    base = read_base(part, BlendedClassifier)
+    c, d = len(base.labels.classes), base.n_features
+    scaling = read_scaling(part.part("scaling"), d) if part.has("scaling") else None
+    d = d if scaling is None else len(scaling.kept)
+    experts = [read_expert(expert, d, c) for expert in part.parts("experts")]
+    names = [expert.name for expert in experts]
     if not names or len(set(names)) < len(names):
         part.refuse("experts", "have no names of their own")
     scales, own, weights = (part.array(name, "f", (len(names),), 0, LARGE) for name in ("scales", "own", "weights"))
-    model._blend = Blend(scales, own, weights, np.empty((0, c)), np.empty(0, np.intp))
-    model.weights_ = dict(zip(names, weights.tolist(), strict=True))
-    model._shift = part.array("shift", "f", (c,), -LARGE, LARGE)
+    blend = Blend(scales, own, weights, np.empty((0, c)), np.empty(0, np.intp))
+    predictor = BlendPredictor(experts, blend, scaling, part.array("shift", "f", (c,), -LARGE, LARGE))
+    if part.has("refined"):
+        predictor = replace(predictor, refined=read_refined(part, d, c), scale=part.real("scale", 0, LARGE))
+    model = base.fitted(BlendForPrediction(base.labels, predictor))
     model.class_shares_ = part.array("class_shares", "f", (c,), 0, 1)
     model.estimated_accuracy_ = read_accuracy(part)
     model.mu_ = part.real("mu", 0, HUGE) if part.has("mu") else float("nan")
-    model._refined, model.refined_ = None, part.has("refined")
-    if model.refined_:
-        model._refined, model._scale = read_refined(part, d, c), part.real("scale", 0, LARGE)
     return model
 
 
@@ -236,9 +234,9 @@ def read_refined(part: Part, d: int, c: int) -> Any:
 # Any model
 
 
-def write_model(model: GraphClassifier, out: Arrays) -> Values:
+def write_model(model: TransductiveClassifier, out: Arrays) -> Values:
     """A fitted classifier with what new rows need."""
-    slim = model.for_new_rows()
+    slim = model.for_prediction()
     if type(slim) is BlendedClassifier:
         return {"kind": "blend", **write_blend(slim, out)}
     return write_classifier(slim, out)
@@ -248,6 +246,6 @@ def read_model(part: Part) -> Any:
     if part.text("kind") == "blend":
         return read_blend(part)
     model = read_classifier(part)
-    if "temperature" not in model._kept:
+    if model.fitted_.temperature is None:
         part.refuse("temperature", "is missing")
     return model

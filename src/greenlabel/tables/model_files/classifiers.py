@@ -2,16 +2,15 @@
 
     green, consistency, harmonic    k-NN graphs: the search for neighbours, scores F of its rows
     anchored                        anchors, coefficients C
-    blend                           experts and how they are added up
-    float64, flat, reduced, cluster     searches, made again from their points
+    blend                           experts and how they are added up (blends.py)
 
 A reader builds an object from values that it has checked against each other: sizes n, d, c agree, numbers of rows,
 anchors and classes exist. One more value of a fitted model is one more line in a writer and in its reader; what is
 not in every file of the format is read under ``part.has(name)``.
 """
 
-import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,28 @@ import scipy.sparse as sp
 
 from greenlabel.errors import ModelFileError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
-from greenlabel.estimators.base import GraphClassifier
+from greenlabel.estimators.base import GraphClassifier, TransductiveClassifier
 from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
-from greenlabel.graph.duplicates import AllDistinct
+from greenlabel.estimators.labelled import ForPrediction
 from greenlabel.graph.mixing import Near
-from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch, Search
-from greenlabel.graph.projection import Projection
 from greenlabel.graph.similarity import WEIGHTS
 from greenlabel.labels.encoding import Labels
+from greenlabel.propagators.anchored import AnchoredPredictor
+from greenlabel.propagators.anchored_graph import AnchorSearch
+from greenlabel.propagators.base import Predictor
+from greenlabel.propagators.knn import Equation, KnnPredictor, Neighbourhood, NeighbourMean
 from greenlabel.tables.model_files.container import HUGE, MOST_ROWS, Arrays, Part
+from greenlabel.tables.model_files.searches import (
+    MOST_FEATURES,
+    Values,
+    kind_of,
+    read_projection,
+    read_search,
+    write_projection,
+    write_search,
+)
 
-Values = dict[str, Any]
-
-FAR = 1e17  # no coordinate of a point is farther out: squares of such numbers fit in single precision
 MOST_NEIGHBORS = 1000
-MOST_FEATURES = 2**31
-MOST_EMPTY = 100  # cells of a sparse matrix for each number in it: what is made dense of it stays in proportion
 UNITS = (1e-45, 1e300)  # of features
 TINY = 1e-30  # no divisor is smaller
 
@@ -44,16 +49,6 @@ def bare(cls: Any, **attributes: Any) -> Any:
     thing = cls.__new__(cls)
     vars(thing).update(attributes)
     return thing
-
-
-def kind_of(thing: Any, kinds: dict[str, type]) -> str:
-    """The word for the type of a thing; other things cannot be saved."""
-    for word, cls in kinds.items():
-        if type(thing) is cls:
-            return word
-    raise ModelFileError(
-        f"a model with {type(thing).__name__} in it cannot be saved; a model file holds {', '.join(kinds)} alone."
-    )
 
 
 # Parameters: plain values, so that a loaded model can be shown and cloned
@@ -123,7 +118,7 @@ def read_parameters(part: Part, cls: type) -> Any:
         part.refuse("parameters", f"hold an unknown one, {min(unknown)[:20]!r}")
     model = cls(**{name: read_value(given, name) for name in given.values})
     try:
-        model._check_parameters()
+        model.check_parameters()
     except (ValueError, TypeError) as error:
         part.refuse("parameters", f"are wrong ({str(error)[:200]})")
     return model
@@ -170,141 +165,92 @@ def read_labels(part: Part, classes: Any) -> Labels:
     return Labels(n, classes, rows, codes)
 
 
-# Matrices and searches
-
-
-def write_matrix(X: Any, out: Arrays) -> Any:
-    if not sp.issparse(X):
-        return {"dense": out.add(X)}
-    X = sp.csr_array(X, dtype=np.float64)
-    X.sum_duplicates()
-    if too_empty(X):
-        raise ModelFileError(
-            f"a model of sparse rows with less than one number among {MOST_EMPTY} cells cannot be saved; "
-            "reduce the features first, such as by scikit-learn's TruncatedSVD."
-        )
-    parts = {name: out.add(array) for name, array in (("data", X.data), ("columns", X.indices), ("starts", X.indptr))}
-    return {"width": X.shape[1], **parts}
-
-
-def read_matrix(part: Part, n: int | None, d: int | None) -> Any:
-    """Rows of finite numbers, dense or sparse; one at the least."""
-    if part.has("dense"):
-        X = part.array("dense", "f", (n, d), -FAR, FAR)
-        if not X.size:
-            part.refuse("dense", "is empty")
-        return X
-    width = part.whole("width", d or 1, d or MOST_FEATURES)
-    data = part.array("data", "f", (None,), -FAR, FAR).astype(np.float64)
-    columns = part.array("columns", "i", (len(data),), 0, width - 1).astype(np.int64)
-    starts = part.array("starts", "i", (None if n is None else n + 1,), 0, len(data)).astype(np.int64)
-    row = np.repeat(np.arange(max(0, len(starts) - 1)), np.maximum(np.diff(starts), 0))
-    is_sound = len(starts) > 1 and starts[0] == 0 and starts[-1] == len(data) and (np.diff(starts) >= 0).all()
-    if not is_sound or not (np.diff(row * width + columns) > 0).all():
-        part.refuse("starts", "and columns are those of no sparse matrix")
-    X = sp.csr_array((data, columns, starts), shape=(len(starts) - 1, width))
-    if too_empty(X):
-        part.refuse("width", "is far beyond the numbers of its matrix")
-    return X
-
-
-def too_empty(X: Any) -> bool:
-    return math.prod(X.shape) > MOST_EMPTY * (X.nnz + X.shape[0])
-
-
-SEARCHES: dict[str, type] = {
-    "float64": Float64Search,
-    "flat": FlatSearch,
-    "reduced": ReducedSearch,
-    "cluster": ClusterSearch,
-}
-
-
-def write_search(search: Any, out: Arrays) -> Values:
-    kind = kind_of(search, SEARCHES)
-    values = {"kind": kind, "points": write_matrix(search.P, out)}
-    if kind in ("reduced", "cluster"):
-        values["projection"] = write_projection(search.projection, out)
-    if kind == "cluster":
-        values |= {"centres": out.add(search.centres), "group": out.add(search.group[:, 0])}
-    return values
-
-
-def read_search(part: Part, d: int) -> Search:
-    kind, P = part.text("kind", SEARCHES), read_matrix(part.part("points"), None, d)
-    if kind != "float64" and sp.issparse(P):
-        part.refuse("points", "are sparse")
-    if kind in ("float64", "flat"):
-        return SEARCHES[kind](P)
-    projection = read_projection(part.part("projection"), d)
-    if kind == "reduced":
-        return ReducedSearch(P, projection)
-    centres = part.array("centres", "f", (None, projection.axes.shape[1]), -FAR, FAR)
-    return ClusterSearch.restored(P, projection, centres, part.array("group", "i", (len(P),), 0, len(centres) - 1))
-
-
-def write_projection(projection: Projection, out: Arrays) -> Values:
-    return {"mean": out.add(projection.mean), "axes": out.add(projection.axes)}
-
-
-def read_projection(part: Part, d: int) -> Projection:
-    axes = part.array("axes", "f", (d, None), -1.01, 1.01)
-    if not 0 < axes.shape[1] <= d:
-        part.refuse("axes", "are too many or none")
-    return Projection(part.array("mean", "f", (d,), -FAR, FAR), axes)
-
-
 # Classifiers
 
 
-def write_base(model: GraphClassifier, out: Arrays) -> Values:
+def write_base(model: TransductiveClassifier, out: Arrays) -> Values:
     """What all classifiers have."""
     values = {
         "parameters": write_parameters(model, out),
         "classes": write_classes(model.classes_, out),
         "features": int(model.n_features_in_),
-        "unit": 1.0 if model._unit is None else float(model._unit),
-        "labels": write_labels(model._labels, out),
+        "unit": float(model.unit_),
+        "labels": write_labels(model.fitted_.labels, out),
         "components": int(model.n_components_),
     }
     if hasattr(model, "feature_names_in_"):
         values["names"] = list(map(str, model.feature_names_in_))
-    if "temperature" in model._kept:
-        values["temperature"] = float(model._kept["temperature"])
-    if "offsets" in model._kept:
-        values["offsets"] = out.add(model._kept["offsets"])
     return values
 
 
-def read_base(part: Part, cls: type) -> Any:
-    model = read_parameters(part, cls)
-    model.classes_ = read_classes(part.part("classes"))
-    model.n_features_in_ = part.whole("features", 1, MOST_FEATURES)
-    model._unit, model._is_graph = part.real("unit", *UNITS), getattr(model, "graph", "knn") == "precomputed"
-    model._labels = read_labels(part.part("labels"), model.classes_)
-    model.n_components_ = part.whole("components", 1, model._labels.n)
-    model._kept, model._is_slim = {}, True
-    if part.has("names"):
-        names = part.texts("names")
-        if len(names) != model.n_features_in_:
-            part.refuse("names", "are not as many as the features")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    if part.has("temperature"):
-        model._kept["temperature"] = part.real("temperature", 0, 1 / TINY)
-    c = len(model.classes_)
-    model._kept["offsets"] = part.array("offsets", "f", (c,)).astype(np.float64) if part.has("offsets") else np.zeros(c)
-    return model
+def write_decoder(fitted: ForPrediction, out: Arrays) -> Values:
+    """Temperature and offsets; an expert of a blend has neither."""
+    values: Values = {}
+    if fitted.temperature is not None:
+        values["temperature"] = float(fitted.temperature)
+    if fitted.offsets is not None:
+        values["offsets"] = out.add(fitted.offsets)
+    return values
+
+
+@dataclass(frozen=True)
+class Base:
+    """What all classifiers have, before their predictor is read."""
+
+    estimator: Any  # without a fit
+    labels: Labels
+    n_features: int
+    unit: float
+    n_components: int
+    names: list[str] | None
+
+    @property
+    def is_graph(self) -> bool:
+        return getattr(self.estimator, "graph", "knn") == "precomputed"
+
+    def fitted(self, fitted: Any) -> Any:
+        model = self.estimator.with_fitted(fitted, self.n_features, self.unit)
+        model.n_components_ = self.n_components
+        if self.names is not None:
+            model.feature_names_in_ = np.array(self.names, dtype=object)
+        return model
+
+
+def read_base(part: Part, cls: type) -> Base:
+    estimator = read_parameters(part, cls)
+    classes = read_classes(part.part("classes"))
+    n_features = part.whole("features", 1, MOST_FEATURES)
+    unit = part.real("unit", *UNITS)
+    labels = read_labels(part.part("labels"), classes)
+    n_components = part.whole("components", 1, labels.n)
+    names = part.texts("names") if part.has("names") else None
+    if names is not None and len(names) != n_features:
+        part.refuse("names", "are not as many as the features")
+    return Base(estimator, labels, n_features, unit, n_components, names)
+
+
+def read_decoder(part: Part, labels: Labels, predictor: Predictor) -> ForPrediction:
+    """An expert of a blend has neither temperature nor offsets."""
+    if not part.has("temperature"):
+        return ForPrediction(labels, predictor, None, None)
+    temperature = part.real("temperature", 0, 1 / TINY)
+    c = len(labels.classes)
+    offsets = part.array("offsets", "f", (c,)).astype(np.float64) if part.has("offsets") else np.zeros(c)
+    return ForPrediction(labels, predictor, offsets, temperature)
 
 
 def write_knn(model: Any, out: Arrays) -> Values:
-    values = write_base(model, out) | {
-        "scores": out.add(model._F),
-        "reached": out.add(model._kept["reached"]),
-        "mean_degree": float(model._mean_degree),
+    predictor = model.fitted_.predictor
+    values = write_base(model, out) | write_decoder(model.fitted_, out)
+    values |= {
+        "scores": out.add(predictor.F),
+        "reached": out.add(predictor.reached),
+        "mean_degree": float(predictor.mean_degree),
     }
-    if model._search is not None:
-        values |= {"search": write_search(model._search, out), "neighbors": int(model._k)}
-        values |= {"weights": model._weights, "width": float(model._width)}
+    near = predictor.neighbourhood
+    if near.search is not None:
+        values |= {"search": write_search(near.search, out), "neighbors": int(near.k)}
+        values |= {"weights": near.weights, "width": float(near.width)}
     if isinstance(model, GreenClassifier):
         values["mu"] = float(model.mu_)
     return values
@@ -312,65 +258,87 @@ def write_knn(model: Any, out: Arrays) -> Values:
 
 def read_knn(part: Part, cls: type) -> Any:
     F = part.array("scores", "f", (None, None)).astype(np.float64)
-    model = read_base(part, cls)
-    n, model._F, model._nodes = len(F), F, AllDistinct()  # equal rows are one node: there may be more rows than scores
-    if F.shape[1] != len(model.classes_):
+    base = read_base(part, cls)
+    n = len(F)  # equal rows are one node: there may be more rows than scores
+    if F.shape[1] != len(base.labels.classes):
         part.refuse("scores", "are not as many as the classes")
-    model._n, model._k, model._search = n, 0, None
-    model._kept["reached"] = part.array("reached", "b", (n,))
-    model._mean_degree = part.real("mean_degree", 0, 1 / TINY)
-    if not model._is_graph:
-        model._search = read_search(part.part("search"), model.n_features_in_)
-        if model._search.P.shape[0] != n:
-            part.refuse("search", "has not as many points as there are scores")
-        model._k = part.whole("neighbors", min(1, n - 1), min(n, MOST_NEIGHBORS))
-        model._weights, model._width = part.text("weights", WEIGHTS), part.real("width", TINY, HUGE)
-    elif model.n_features_in_ != n:
-        part.refuse("features", "are not as many as the rows of the graph")
+    reached = part.array("reached", "b", (n,))
+    mean_degree = part.real("mean_degree", 0, 1 / TINY)
+    neighbourhood = read_neighbourhood(part, base, n)
+    mu = part.real("mu", 0, 1 / TINY) if cls is GreenClassifier else 0.0
+    rule = RULES[cls](base.estimator, n * mu)
+    predictor = KnnPredictor(neighbourhood, mean_degree, rule, base.labels, F, reached)
+    model = base.fitted(read_decoder(part, base.labels, predictor))
     if cls is GreenClassifier:
-        model.mu_ = part.real("mu", 0, 1 / TINY)
-    if cls is ConsistencyClassifier:
-        model._gamma = float(model.gamma)
+        model.mu_ = mu
     return model
 
 
+RULES: dict[type, Callable[[Any, float], Equation | NeighbourMean]] = {
+    GreenClassifier: lambda estimator, shift: Equation(shift, is_centred=True),
+    ConsistencyClassifier: lambda estimator, shift: Equation(float(estimator.gamma), is_centred=False),
+    HarmonicClassifier: lambda estimator, shift: NeighbourMean(),
+}
+
+
+def read_neighbourhood(part: Part, base: Base, n: int) -> Neighbourhood:
+    """How new rows find their neighbours among n nodes."""
+    if base.is_graph:
+        if base.n_features != n:
+            part.refuse("features", "are not as many as the rows of the graph")
+        return Neighbourhood(None, 0, base.estimator.weights, 1.0)
+    search = read_search(part.part("search"), base.n_features)
+    if search.P.shape[0] != n:
+        part.refuse("search", "has not as many points as there are scores")
+    k = part.whole("neighbors", min(1, n - 1), min(n, MOST_NEIGHBORS))
+    return Neighbourhood(search, k, part.text("weights", WEIGHTS), part.real("width", TINY, HUGE))
+
+
 def write_anchored(model: Any, out: Arrays) -> Values:
-    values = write_base(model, out) | {
-        "search": write_search(model._search, out),
-        "searched": int(model._searched),
-        "neighbors": int(model._k),
-        "coefficients": out.add(model._coefficients),
-        "component": out.add(model._anchor_component),
-        "nearest": out.add(model._labelled.index),
-        "distances": out.add(model._labelled.dist2),
+    predictor = model.fitted_.predictor
+    search = predictor.anchor_search
+    values = write_base(model, out) | write_decoder(model.fitted_, out)
+    values |= {
+        "search": write_search(search.search, out),
+        "searched": int(search.n_rows),
+        "neighbors": int(search.k),
+        "coefficients": out.add(predictor.C),
+        "component": out.add(predictor.component),
+        "nearest": out.add(predictor.labelled.index),
+        "distances": out.add(predictor.labelled.dist2),
         "mu": float(model.mu_),
     }
-    if model._projection is not None:
-        values["projection"] = write_projection(model._projection, out)
+    if search.projection is not None:
+        values["projection"] = write_projection(search.projection, out)
     return values
 
 
 def read_anchored(part: Part, cls: type) -> Any:
-    model = read_base(part, cls)
-    c, d, n_labels = len(model.classes_), model.n_features_in_, len(model._labels.rows)
-    model._search = read_search(part.part("search"), d)
-    P = model._search.P
-    m = P.shape[0]
-    if m < 2:
-        part.refuse("search", "has a single anchor")
-    model.anchors_ = (P.toarray() if sp.issparse(P) else P) * model._unit
-    model._searched, model._n_kept = part.whole("searched", 1, MOST_ROWS), 0
-    model._k = k = part.whole("neighbors", 1, min(m - 1, MOST_NEIGHBORS))
-    model._coefficients = part.array("coefficients", "f", (m, c)).astype(np.float64)
-    model.n_components_ = part.whole("components", 1, m)
-    model._anchor_component = part.array("component", "i", (m,), -1, model.n_components_ - 1).astype(np.int32)
+    base = read_base(part, cls)
+    c, n_labels = len(base.labels.classes), len(base.labels.rows)
+    anchor_search = read_anchor_search(part, base.n_features)
+    m, k = anchor_search.m, anchor_search.k
+    coefficients = part.array("coefficients", "f", (m, c)).astype(np.float64)
+    n_components = part.whole("components", 1, m)
+    component = part.array("component", "i", (m,), -1, n_components - 1).astype(np.int32)
     nearest = part.array("nearest", "i", (n_labels, k), 0, m - 1)
-    model._labelled = Near(nearest, np.asfortranarray(part.array("distances", "f", (n_labels, k + 1), 0)))
-    model._projection = read_projection(part.part("projection"), d) if part.has("projection") else None
-    if model._projection is not None and sp.issparse(P):
-        part.refuse("projection", "is that of dense anchors")
+    labelled = Near(nearest, np.asfortranarray(part.array("distances", "f", (n_labels, k + 1), 0)))
+    predictor = AnchoredPredictor(anchor_search, component, n_components, coefficients, base.labels, labelled)
+    model = base.fitted(read_decoder(part, base.labels, predictor))
     model.mu_ = part.real("mu", 0, 1 / TINY)
     return model
+
+
+def read_anchor_search(part: Part, d: int) -> AnchorSearch:
+    search = read_search(part.part("search"), d)
+    m = search.P.shape[0]
+    if m < 2:
+        part.refuse("search", "has a single anchor")
+    k = part.whole("neighbors", 1, min(m - 1, MOST_NEIGHBORS))
+    projection = read_projection(part.part("projection"), d) if part.has("projection") else None
+    if projection is not None and sp.issparse(search.P):
+        part.refuse("projection", "is that of dense anchors")
+    return AnchorSearch(search, k, part.whole("searched", 1, MOST_ROWS), projection)
 
 
 CLASSIFIERS: dict[str, type] = {

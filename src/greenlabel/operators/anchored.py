@@ -1,0 +1,119 @@
+"""GF(A), the Green operator of an anchored graph S = B B', B = Z diag(Z'1)^-1/2 (Algorithm 2).
+
+    AnchorSystem    what is as large as the anchors: m x m, factored once
+    AnchoredGreen   the operator of all rows: the system, and Z
+
+Rows enter through Z'Y and leave through Z C, so they may stay in blocks: C (m, c) alone is held (predictions.py).
+
+Z (n, m) mixing weights, rows sum to 1     Y (n, c) labels     F (n, c) scores     C (m, c) coefficients
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel._common.parameters import check_memory
+from greenlabel._common.threads import one_thread
+from greenlabel.operators.conjugate_gradients import TOLERANCE
+from greenlabel.operators.green import GreenOperator, check_invertible, column_means, factor
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+
+class AnchorSystem:
+    """The part of GF(A) that is as large as the anchors, with no row in it. With theta = 1 + s, Woodbury gives
+
+        F = (Yc + B W) / theta,     W = (theta I - B'B)^-1 B' Yc,     Yc = Y - 1 ybar'        (from Eq. F_result)
+
+    theta I - B'B is positive definite up to its known vector sqrt(lambda), lambda = Z'1, which B' maps the constant to:
+    adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
+    """
+
+    def __init__(self, gram: Floats, n: int, shift: float, n_components: int):
+        """``gram`` is Z'Z (m, m) of n rows. Rows of Z sum to 1, so rows of Z'Z sum to lambda."""
+        check_invertible(n_components, shift, 1.0)
+        m = len(gram)
+        check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
+        self.n, self.theta = n, 1 + shift
+        mass = gram.sum(axis=1)
+        # An anchor that no row uses has no mass and no entry in Z: its scale is never seen.
+        self.scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
+        M = -np.outer(self.scale, self.scale)
+        M *= gram
+        M += np.sqrt(np.outer(mass, mass)) / n
+        M[np.diag_indices(m)] += self.theta
+        self._root_mass = np.sqrt(mass)
+        with one_thread():
+            self._factor = factor(M, "mu")
+
+    def coefficients(self, ZY: Floats, ybar: Floats) -> Floats:
+        """C (m, c) with F_i = z_i' C for an unlabelled row, from Z'Y (m, c).
+
+        F_i = (b_i' W - ybar') / theta and b_i = diag(Z'1)^-1/2 z_i; ybar goes inside because z_i sums to 1.
+        """
+        BY = self.scale[:, None] * ZY - np.outer(self._root_mass, ybar)
+        with one_thread():  # two threads would round otherwise
+            W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
+        return (self.scale[:, None] * W - ybar) / self.theta
+
+    def own_share(self, Z: sp.csr_array) -> Floats:
+        """G_ii of each of the rows of Z: what a label adds to its own row.
+
+        With M = R'R the matrix of W, b_i = diag(Z'1)^-1/2 z_i and M sqrt(lambda) = theta sqrt(lambda), it is
+        (|R^-T b_i|^2 - 1 / (n theta) - 1 / n + 1) / theta: one triangular solve where coefficients need two.
+        """
+        B = (Z * self.scale).T.toarray()
+        with one_thread():
+            half = scipy.linalg.solve_triangular(self._factor[0], B, trans="T", overwrite_b=True, check_finite=False)
+        squares: Floats = np.einsum("ml,ml->l", half, half)
+        return (squares - 1 / (self.n * self.theta) - 1 / self.n + 1) / self.theta
+
+
+class AnchoredGreen(GreenOperator):
+    """F = Z C + Y / theta. All degrees are 1; a label adds 1 / theta to its own row."""
+
+    def __init__(self, system: AnchorSystem, mixing: Callable[[], sp.csr_array]):
+        """``mixing()`` makes Z, which is held from the first use on: a fit in blocks never needs all of it."""
+        self.n, self.system, self._mixing = system.n, system, mixing
+
+    @classmethod
+    def of(cls, Z: sp.csr_array, shift: float, n_components: int) -> "AnchoredGreen":
+        """The operator of rows that are in memory as Z."""
+        return cls(AnchorSystem((Z.T @ Z).toarray(), Z.shape[0], shift, n_components), lambda: Z)
+
+    @cached_property
+    def Z(self) -> sp.csr_array:
+        return self._mixing()
+
+    @property
+    def own(self) -> float:
+        """1 / theta, what a label adds to its own row beside what its anchors give back."""
+        return 1 / self.system.theta
+
+    def of_labels(self, Z: sp.csr_array, codes: Ints, n_classes: int) -> Floats:
+        """C (m, c) of one label on each of the rows of Z; new rows need no more."""
+        Y = one_hot(codes, n_classes)
+        return self.system.coefficients((Z.T @ Y).toarray(), Y.sum(axis=0) / self.n)
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        Y = sp.csr_array(Y)
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        C = self.system.coefficients((self.Z[labelled].T @ Y[labelled]).toarray(), column_means(Y))
+        F, own = self.Z @ C, Y.tocoo()
+        F[own.row, own.col] += own.data * self.own
+        return F
+
+    def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
+        return self.system.own_share(self.Z[rows])
+
+
+def one_hot(codes: Ints, n_classes: int) -> sp.csr_array:
+    """(len(codes), n_classes): a 1 in each row, at its code."""
+    rows = np.arange(len(codes))
+    return sp.csr_array((np.ones(len(codes)), (rows, codes)), shape=(len(codes), n_classes))

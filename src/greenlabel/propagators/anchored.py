@@ -1,0 +1,202 @@
+"""The propagator of an anchored graph: m x m numbers and the labels, beside which rows stay in their blocks.
+
+    Z'Z -> m x m system | labels -> C -> scores, classes and probabilities, block by block
+
+C (m, c) coefficients     Z (n, m) mixing weights     F (n, c) scores
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel._common.parameters import choose_mu
+from greenlabel.blocks.rows import ArrayBlocks, Blocks
+from greenlabel.graph.mixing import Near
+from greenlabel.graph.similarity import reached_components
+from greenlabel.labels.choosing import TIMES_OF_MU, choose, comparison_labels
+from greenlabel.labels.encoding import Labels, ScoreDecoder
+from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
+from greenlabel.operators.conjugate_gradients import TOLERANCE
+from greenlabel.operators.predictions import Classes, Probabilities, Reached, Scores
+from greenlabel.operators.repeated import LonePoint
+from greenlabel.propagators.anchored_graph import AnchoredGraph, AnchorSearch
+from greenlabel.propagators.base import Predictor, Propagation, Propagator, unlabelled_sample
+from greenlabel.propagators.candidates import Candidates
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where the degrees are 1; or ten times less or more
+CHOICE_ROWS, CHOICE_ANCHORS = 500, 2048  # labelled rows by which mu is chosen, and anchors up to which it is
+
+
+def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
+    """Propagators of the usual mu, and of those that labels may choose instead."""
+    usual = choose_mu(mu, ANCHORED_SHIFT, graph.n)
+    times = TIMES_OF_MU if mu == "auto" and graph.m <= CHOICE_ANCHORS else (1.0,)
+    gram = graph.gram()
+    return AnchoredCandidates((tuple(AnchoredPropagator(graph, gram, usual * t) for t in times),), CHOICE_ROWS)
+
+
+@dataclass(frozen=True)
+class AnchoredCandidates(Candidates):
+    """Propagators of one graph."""
+
+    groups: "tuple[tuple[AnchoredPropagator, ...], ...]"
+
+    @property
+    def graph(self) -> AnchoredGraph:
+        return self.default.graph
+
+    def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "AnchoredPropagation":
+        near = self.graph.near_of(labels.rows)  # once: rows may be in files
+        trials = [AnchoredPropagation(propagator, labels, near) for propagator in self.groups[0]]
+        tested = comparison_labels(labels, self.max_tested)
+
+        def leave_one_out(trial: AnchoredPropagation) -> Floats:
+            return trial.leave_one_out(tested) * trial.joined()[tested, None]
+
+        return choose(trials, labels.codes[tested], leave_one_out)
+
+
+class AnchoredPropagator(Propagator):
+    """An anchored graph and its Green operator."""
+
+    graph: AnchoredGraph
+    operator: AnchoredGreen
+
+    def __init__(self, graph: AnchoredGraph, gram: Floats, mu: float):
+        """``gram`` is Z'Z of the graph."""
+        System = LonePoint if graph.is_one_point else AnchorSystem
+        self.graph, self.mu, self.n, self.n_components = graph, mu, graph.n, graph.n_components
+        self.k = graph.anchor_search.k
+        system = System(gram, graph.n, graph.n * mu, graph.n_components)
+        self.operator = AnchoredGreen(system, graph.mixing_matrix)
+
+    def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "AnchoredPropagation":
+        return AnchoredPropagation(self, labels, self.graph.near_of(labels.rows))
+
+    def components_of(self, rows: Ints) -> Ints:
+        order = np.argsort(rows)
+        near = self.graph.near_of(rows[order])
+        component = np.empty(len(rows), self.graph.component.dtype)
+        component[order] = near_components(near, self.graph.component)
+        return component
+
+
+def near_components(near: Near, component: Ints) -> Ints:
+    """The component of each row: that of its nearest anchor, whose weight is not 0."""
+    return component[near.index[:, 0]]
+
+
+@dataclass(frozen=True)
+class AnchoredPredictor(Predictor):
+    """New rows by their nearest anchors: F_x = z_x' C."""
+
+    anchor_search: AnchorSearch
+    component: Ints  # (m,) of each anchor
+    n_components: int
+    C: Floats  # (m, c)
+    labels: Labels
+    labelled: Near  # the nearest anchors of the labelled rows
+
+    @cached_property
+    def step(self) -> Scores:
+        """Scores of a block of rows without labels of their own."""
+        holds_label = reached_components(near_components(self.labelled, self.component), self.n_components, slice(None))
+        nothing = np.arange(0)
+        return Scores(self.C, holds_label[self.component], nothing, nothing, 0.0)
+
+    def no_scores(self) -> Floats:
+        return np.empty((0, self.C.shape[1]))
+
+    def scores(self, X: Any) -> tuple[Floats, Bools]:
+        near = self.anchor_search.near(ArrayBlocks(X)).keep()
+        return near.collect(self.step, self.no_scores()), near.collect(Reached(self.step), np.empty(0, bool))
+
+    def collect(self, rows: Blocks, step: Any, like: Any) -> Any:
+        """What a step makes of the nearest anchors of all these rows; of rows on a cluster, not yet computed."""
+        return self.anchor_search.near(rows).collect(step, like)
+
+
+class AnchoredPropagation(Propagation):
+    """Labels on an anchored graph: their coefficients."""
+
+    propagator: AnchoredPropagator
+
+    def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near):
+        self.propagator, self.labels, self.labelled = propagator, labels, labelled
+        Z = labelled.matrix(propagator.graph.m)
+        self.C = propagator.operator.of_labels(Z, labels.codes, len(labels.classes))
+
+    @property
+    def near(self) -> Blocks:
+        """The nearest anchors of all rows."""
+        return self.propagator.graph.near
+
+    @cached_property
+    def step(self) -> Scores:
+        """Scores of a block of the rows of the fit."""
+        new, component = self._new_rows, self.propagator.graph.component
+        reached = new.reached_anchors | (component < 0)  # an anchor that no row uses misleads none
+        own = self.propagator.operator.own
+        return replace(new, reached_anchors=reached, labelled=self.labels.rows, codes=self.labels.codes, own=own)
+
+    @cached_property
+    def _new_rows(self) -> Scores:
+        return self.predictor().step
+
+    @cached_property
+    def scores(self) -> Floats:
+        return np.asarray(self.near.collect(self.step, self._no_scores()))
+
+    @cached_property
+    def reached(self) -> Bools:
+        return np.asarray(self.near.collect(Reached(self.step), np.empty(0, bool)))
+
+    def classify(self, decoder: ScoreDecoder) -> NDArray[Any]:
+        return np.asarray(self.near.collect(Classes(self.step, decoder), decoder.classes[:0]))
+
+    def probabilities(self, decoder: ScoreDecoder) -> Floats:
+        return np.asarray(self.near.collect(Probabilities(self.step, decoder), self._no_scores()))
+
+    def sampled_scores(self) -> Floats:
+        rows = unlabelled_sample(self.labels)
+        if not len(rows):
+            return self._no_scores()
+        near = self.propagator.graph.near_of(rows)
+        return self._new_rows(range(len(near)), near)[self._new_rows.reached(near)]
+
+    def n_unreached(self) -> int:
+        """Without a pass over the rows: the weights of a row add up to 1 and lie in one component, Z'1 = Z'Z 1."""
+        reached = self.step.reached_anchors
+        return 0 if reached.all() else round(float(self.propagator.graph.gram()[~reached].sum()))
+
+    def label_components(self) -> Ints:
+        return near_components(self.labelled, self.propagator.graph.component)
+
+    def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
+        """F_i - G_ii y_i, in which the own label of a row is left out of F from the start."""
+        near, operator = self.labelled.pick(indices), self.propagator.operator
+        F = self._new_rows(range(len(near)), near)
+        share = operator.system.own_share(near.matrix(self.propagator.graph.m)) - operator.own
+        F[np.arange(len(near)), self.labels.codes[indices]] -= share
+        return F
+
+    def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        Z = self.labelled.matrix(self.propagator.graph.m)
+        known, asked = (np.searchsorted(self.labels.rows, part) for part in (labels.rows, rows))
+        return Z[asked] @ self.propagator.operator.of_labels(Z[known], labels.codes, len(labels.classes))
+
+    def predictor(self) -> AnchoredPredictor:
+        graph, labels = self.propagator.graph, replace(self.labels)  # without its matrix of n rows
+        return AnchoredPredictor(
+            graph.anchor_search, graph.component, graph.n_components, self.C, labels, self.labelled
+        )
+
+    def _no_scores(self) -> Floats:
+        return np.empty((0, len(self.labels.classes)))

@@ -1,0 +1,214 @@
+"""The anchored graph: rows -> nearest anchors (Near) -> Z'Z, in blocks and without labels.
+
+What is computed from all rows is a sum over blocks, so rows may be in memory, in files or on a cluster, and more of
+them may come later.
+
+Z (n, m) mixing weights     P (m, d) anchors in the unit of the fit     k anchors of each row
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel._common.parameters import cut_neighbors
+from greenlabel.blocks.rows import Blocks, joined
+from greenlabel.errors import ParameterError
+from greenlabel.graph.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
+from greenlabel.graph.duplicates import are_equal
+from greenlabel.graph.features import FILL, CheckFeatures, check_finite, in_units, unit_of
+from greenlabel.graph.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
+from greenlabel.graph.neighbors import Search, exact_search, working
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.graph.similarity import anchor_components
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
+
+
+@dataclass(frozen=True)
+class AnchorSearch:
+    """How rows find their nearest anchors: all that new rows need of the graph."""
+
+    search: Search
+    k: int
+    n_rows: int  # that the search was made for
+    projection: Projection | None  # axes that help to search
+
+    @property
+    def m(self) -> int:
+        return int(self.search.P.shape[0])
+
+    @property
+    def points(self) -> Floats:
+        """The anchors (m, d), dense."""
+        P = self.search.P
+        return P.toarray() if sp.issparse(P) else P
+
+    def near(self, rows: Blocks) -> Blocks:
+        """The nearest anchors of rows, searched when they are read."""
+        search = self.search
+        if rows.n > self.n_rows:  # more rows than the search was made for may want another one
+            search = exact_search(search.P, rows.n, self.projection)
+        return rows.through(NearestAnchors(search, self.k))
+
+    def kept_near(self, rows: Blocks, memory_limit: float | str, n_kept: int) -> tuple[Blocks, int]:
+        """The same, kept where they fit, and the number of rows kept now. n_kept rows of the graph are kept already."""
+        near = self.near(rows)
+        size = near_bytes(self.k, self.m, self.search.P.dtype == np.float32)
+        limit = rows.memory() / 2 if memory_limit == "auto" else float(memory_limit) - size * n_kept
+        return (near, 0) if rows.n * size > limit else (near.keep(), rows.n)
+
+
+@dataclass(frozen=True)
+class AnchoredGraph:
+    """Rows, each a mix of its nearest anchors: S = Z diag(Z'1)^-1 Z'."""
+
+    anchor_search: AnchorSearch
+    near: Blocks  # of Near
+    products: GramSum  # Z'Z
+    component: Ints  # (m,) of each anchor; -1 where no row uses it
+    n_components: int
+    unit: float  # of the features
+    n_kept: int  # rows whose nearest anchors are kept in memory
+
+    @classmethod
+    def of(cls, search: AnchorSearch, near: Blocks, products: GramSum, unit: float, n_kept: int) -> "AnchoredGraph":
+        component, n_components = anchor_components(sp.csr_array(products.gram()))
+        return cls(search, near, products, component, n_components, unit, n_kept)
+
+    @property
+    def n(self) -> int:
+        return self.products.n
+
+    @property
+    def m(self) -> int:
+        return self.anchor_search.m
+
+    @property
+    def anchors(self) -> Floats:
+        """(m, d), in the unit in which the features were given."""
+        return self.anchor_search.points * self.unit
+
+    def gram(self) -> Floats:
+        """Z'Z (m, m)."""
+        return self.products.gram()
+
+    @cached_property
+    def is_one_point(self) -> bool:
+        """Whether all anchors coincide."""
+        return are_equal(self.anchor_search.search.P)
+
+    def near_of(self, rows: Ints) -> Near:
+        """The nearest anchors of some rows, their numbers ascending."""
+        return Near.joined([near for _, near in self.near.take(rows)])
+
+    def mixing_matrix(self) -> sp.csr_array:
+        """Z (n, m) of all rows."""
+        return sp.csr_array(sp.vstack(list(self.near.map(partial(_matrix, self.m)))))
+
+    def with_rows(self, rows: Blocks, memory_limit: float | str) -> "AnchoredGraph":
+        """More rows after those that are there, on the same anchors."""
+        near, n_kept = self.anchor_search.kept_near(rows, memory_limit, self.n_kept)
+        return self._extended(near, near.sum(SumProducts(self.m)), n_kept)
+
+    def with_rows_of(self, other: "AnchoredGraph") -> "AnchoredGraph":
+        """The rows of another graph on the same anchors, after those that are there."""
+        return self._extended(other.near, other.products, other.n_kept)
+
+    def _extended(self, near: Blocks, products: GramSum, n_kept: int) -> "AnchoredGraph":
+        together = joined(self.near, near)
+        return AnchoredGraph.of(self.anchor_search, together, self.products + products, self.unit, self.n_kept + n_kept)
+
+
+def _matrix(m: int, rows: Any, near: Near) -> sp.csr_array:
+    return near.matrix(m)
+
+
+@dataclass(frozen=True)
+class AnchorSettings:
+    """What an anchored graph is built with."""
+
+    n_anchors: int | str
+    n_neighbors: int
+    anchors: Any  # how they are found; or the anchors themselves
+    memory_limit: float | str
+    rng: np.random.Generator
+    merge_equal_rows: bool = True
+
+    def build(self, rows: Blocks, d: int, unit: float | None) -> AnchoredGraph:
+        """The graph of rows with d features, whose unit is None where only a sample will tell."""
+        given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, d)
+        m, k = self._sizes(rows.n, given)
+        rows, P, projection, unit = self._place_anchors(rows, m, given, d, unit)
+        search = exact_search(P, rows.n, projection)
+        anchor_search = AnchorSearch(search, min(k, P.shape[0] - 1), rows.n, projection)
+        near, n_kept = anchor_search.kept_near(rows, self.memory_limit, 0)
+        return AnchoredGraph.of(anchor_search, near, near.sum(SumProducts(anchor_search.m)), unit, n_kept)
+
+    def _sizes(self, n: int, given: Floats | None) -> tuple[int, int]:
+        """Number of anchors and of neighbours for n rows."""
+        k = self.n_neighbors
+        if given is not None:
+            m = len(given)
+            remedy = "give more anchors or lower n_neighbors"
+        elif self.n_anchors == "auto":
+            m = usual_number(n, k)
+            return m, cut_neighbors(k, m - 1, "anchors")
+        else:
+            m = int(self.n_anchors)
+            if m > n:
+                raise ParameterError(f"n_anchors={m} needs at least {m} rows, got {n}; lower n_anchors or add rows.")
+            remedy = "raise n_anchors or lower n_neighbors"
+        if m <= k:
+            raise ParameterError(f"n_neighbors={k} needs at least {k + 1} anchors, got {m}; {remedy}.")
+        return m, k
+
+    def _place_anchors(
+        self, rows: Blocks, m: int, given: Any, d: int, unit: float | None
+    ) -> tuple[Blocks, Any, Projection | None, float]:
+        """The rows in the unit of the fit, the anchors, the axes that help to search them, and the unit."""
+        n, rng = rows.n, self.rng
+        first = CheckFeatures(d)(range(1), rows.take(np.array([0]))[0][1])
+        is_wide = not sp.issparse(first) and d > SPLIT_AXES
+        for_axes = sample_rows(n, SAMPLE_ROWS, rng) if is_wide else np.arange(0)
+        for_anchors = anchor_rows(self.anchors, n, m, rng) if given is None else np.arange(0)
+        rows, X, index_of, unit = _sample(rows, np.union1d(for_axes, for_anchors), d, unit)
+        projection = None
+        if is_wide:
+            projection = principal_axes(working(X[index_of(for_axes)]), min(d, SEARCH_AXES))
+        if given is None:
+            P = self._find_anchors(X, index_of(for_anchors), m, projection)
+        else:
+            P = given / unit
+        return rows, sp.csr_array(P) if sp.issparse(first) else P, projection, unit
+
+    def _find_anchors(self, X: Any, rows: Ints, m: int, projection: Projection | None) -> Any:
+        if not self.merge_equal_rows:
+            return ANCHORS[self.anchors](X, rows, m, projection, self.rng)
+        usual = partial(usual_number, k=self.n_neighbors) if self.n_anchors == "auto" else None
+        return find_anchors(self.anchors, X, rows, m, projection, self.rng, usual)
+
+
+def _sample(
+    rows: Blocks, numbers: Ints, d: int, unit: float | None
+) -> tuple[Blocks, Any, Callable[[Ints], Ints], float]:
+    """Rows in their unit, an array that holds the rows of these numbers, the index of each in it, and the unit.
+
+    Rows in memory have a known unit; others have it found from the sample, which is read in one pass.
+    """
+    if unit is not None:
+        X, indices = rows.some(numbers)
+    else:
+        numbers = np.union1d(numbers, sample_rows(rows.n, SAMPLE_ROWS, np.random.default_rng(0)))
+        X, indices = rows.through(CheckFeatures(d)).some(numbers)
+        max_abs = check_finite(X, FILL)
+        unit = unit_of(max_abs)
+        X, rows = in_units(X, unit, max_abs), rows.through(CheckFeatures(d, unit))
+    return rows, X, lambda wanted: indices[np.searchsorted(numbers, wanted)], unit

@@ -1,0 +1,158 @@
+"""What the whole package is about: a graph with its operator, and labels spread over it.
+
+    Propagator      a graph and its operator; built without labels, so labels may change
+    Propagation     labels on a propagator: F = G Y, leave-one-out, which rows a label reaches
+    Predictor       what new rows need of a propagation, and nothing of the size of the data beside that
+
+    propagator.propagate(labels) -> propagation          propagation.predictor() -> predictor
+
+Y (n, c) labels     F (n, c) scores     l labelled rows, numbered 0 ... l - 1 by their index among the labels
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.graph.neighbors import row_blocks
+from greenlabel.graph.projection import sample_rows
+from greenlabel.graph.similarity import reached_components
+from greenlabel.labels.encoding import Labels, ScoreDecoder
+from greenlabel.operators.conjugate_gradients import TOLERANCE
+from greenlabel.operators.green import GreenOperator
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+ROUGH = 1e-2  # tolerance of leave-one-out scores by which a parameter or a temperature is chosen
+SHIFT_ROWS = 4096  # rows whose scores show the shares of the classes in the data
+
+
+class Propagator:
+    """A graph and its operator, for n rows in ``n_components`` connected components."""
+
+    n: int
+    n_components: int
+    graph: Any
+    operator: GreenOperator
+    k: int  # neighbours of each row, or anchors
+    mu: float | None = None  # the similarity that every pair of rows gains, where the method has one
+
+    def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "Propagation":
+        """The labels, spread over all rows."""
+        raise NotImplementedError
+
+    def components_of(self, rows: Ints) -> Ints:
+        """The component of each of these rows."""
+        raise NotImplementedError
+
+    def leave_one_out(self, labels: Labels, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
+        """Scores (len(indices), c) of some labelled rows, each by all other labels."""
+        return self.propagate(labels, tolerance).leave_one_out(indices, tolerance)
+
+    def for_own_rows(self) -> "Propagator":
+        """The same without what only new rows need."""
+        return self
+
+    def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
+        """F = G Y (n, c)."""
+        return self.operator.solve(Y, tolerance)
+
+    def columns(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
+        """G[:, rows] (n, len(rows)): the influence of single labels."""
+        return self.operator.columns(rows, tolerance)
+
+
+class Predictor:
+    """Scores of new rows."""
+
+    def scores(self, X: Any) -> tuple[Floats, Bools]:
+        """F of new rows, and which of them a label reaches."""
+        raise NotImplementedError
+
+
+class Propagation:
+    """Labels on a propagator."""
+
+    propagator: Propagator
+    labels: Labels
+
+    @cached_property
+    def scores(self) -> Floats:
+        """F of all rows (n, c)."""
+        raise NotImplementedError
+
+    @cached_property
+    def reached(self) -> Bools:
+        """Which rows are in a component with a label (n,)."""
+        raise NotImplementedError
+
+    def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
+        """Scores (len(indices), c) of some labelled rows, each by all other labels."""
+        raise NotImplementedError
+
+    def rough_leave_one_out(self, indices: Ints) -> Floats:
+        """The same, as cheap as it can be."""
+        return self.leave_one_out(indices, ROUGH)
+
+    def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
+        """F of some rows that carry a label here, were these the only labels."""
+        raise NotImplementedError
+
+    def predictor(self) -> Predictor:
+        raise NotImplementedError
+
+    def n_unreached(self) -> int:
+        return int((~self.reached).sum())
+
+    def classify(self, decoder: ScoreDecoder) -> NDArray[Any]:
+        """The class of each row (n,)."""
+        blocks = row_blocks(*self.scores.shape)
+        return np.concatenate([decoder.classify(self.scores[rows], self.reached[rows]) for rows in blocks])
+
+    def probabilities(self, decoder: ScoreDecoder) -> Floats:
+        """The probability of each class for each row (n, c)."""
+        return decoder.probabilities(self.scores, self.reached)
+
+    def sampled_scores(self) -> Floats:
+        """F of some rows without a label that a label reaches."""
+        rows = unlabelled_sample(self.labels)
+        return self.scores[rows[self.reached[rows]]]
+
+    def label_components(self) -> Ints:
+        """The component of each labelled row (l,)."""
+        return self.propagator.components_of(self.labels.rows)
+
+    def joined(self) -> Bools:
+        """Labelled rows that another label reaches (l,)."""
+        return joined(self.label_components(), self.propagator.n_components)
+
+    def recognisable(self) -> Bools:
+        """Labelled rows that the other labels can recognise (l,): one reaches the row, and one has its class."""
+        return self.joined() & (self.labels.counts[self.labels.codes] > 1)
+
+    def out_of_fold(self, fold: Ints, tolerance: float) -> Floats:
+        """Scores (l, c) of each labelled row without the labels of its fold (l,).
+
+        They are zero where the fold is -1, which is never left out, and where none of the other labels reaches the row.
+        """
+        F = np.zeros((len(fold), len(self.labels.classes)))
+        component = self.label_components()
+        for number in np.unique(fold[fold >= 0]):
+            out = fold == number
+            left = self.labels.without(out)
+            holds_label = reached_components(component, self.propagator.n_components, np.flatnonzero(~out))
+            F[out] = self.scores_with(left, self.labels.rows[out], tolerance) * holds_label[component[out], None]
+        return F
+
+
+def joined(label_components: Ints, n_components: int) -> Bools:
+    """Labelled rows whose component holds another label."""
+    return np.bincount(label_components, minlength=n_components)[label_components] > 1
+
+
+def unlabelled_sample(labels: Labels) -> Ints:
+    """Row numbers, ascending: the same for the same number of rows, but for those that are labelled."""
+    return np.setdiff1d(sample_rows(labels.n, SHIFT_ROWS, np.random.default_rng(0)), labels.rows)
