@@ -18,7 +18,8 @@ SOURCES = sorted(
 )
 ROOMS = sorted(".".join(path.parent.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*/__init__.py"))
 EDGES = {"tables", "paper", "demo", "cli"}  # files, pictures, terminal
-TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.progress"}
+TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.options", "tables.progress"}
+MAX_MODULE_LINES, MAX_FUNCTION_LINES = 400, 60
 
 
 def imported(module, *, at_import_only=False):
@@ -148,3 +149,35 @@ def test_pictures_are_imported_where_they_are_drawn_not_before():
 def test_only_the_shells_import_scikit_learn_estimator_classes():
     shells = {module for module in SOURCES if "sklearn.base" in imported(module)}
     assert {room(module) for module in shells} <= {"estimators", "blend"}
+
+
+FILES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+
+
+def lines_without_docstring(function):
+    """Lines of a function from its ``def`` to its end; the docstring does not count."""
+    n_lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is None:
+        return n_lines
+    docstring = function.body[0]
+    return n_lines - (docstring.end_lineno - docstring.lineno + 1)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_module_is_longer_than_400_lines(file):
+    n_lines = len((PACKAGE / file).read_text(encoding="utf-8").splitlines())
+    assert n_lines <= MAX_MODULE_LINES, f"{file} has {n_lines} lines; make two files of it"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_function_is_longer_than_60_lines_without_its_docstring(file):
+    tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = [(function.name, lines_without_docstring(function)) for function in functions]
+    assert [(name, n_lines) for name, n_lines in lengths if n_lines > MAX_FUNCTION_LINES] == []
+
+
+def test_a_docstring_does_not_count_and_nothing_else_is_left_out():
+    source = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n    # why\n\n    return x\n'
+    (function,) = ast.parse(source).body
+    assert lines_without_docstring(function) == 6

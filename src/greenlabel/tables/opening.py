@@ -15,7 +15,7 @@ from greenlabel.tables.io.encodings import check_cuttable, check_encoding
 from greenlabel.tables.io.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
 from greenlabel.tables.io.parts import FORMATS, Output, output_of
 from greenlabel.tables.io.paths import STANDARD
-from greenlabel.tables.streaming import Run
+from greenlabel.tables.passes import Run
 
 with requires("tables"):
     import polars as pl

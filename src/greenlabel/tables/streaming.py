@@ -12,17 +12,13 @@ counted. On a cluster the workers read the input and send back sums and answers;
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
-from greenlabel._common.stages import START, Stages
-from greenlabel.blocks.rows import Blocks, Reader, same
 from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.graph.projection import sample_rows
@@ -35,7 +31,7 @@ from greenlabel.tables.columns.rounds import (
     round_doubts,
     told_by,
 )
-from greenlabel.tables.columns.targets import Found, find_labels, join_labels
+from greenlabel.tables.columns.targets import join_labels
 from greenlabel.tables.filling import (
     check_confident,
     check_not_full,
@@ -47,9 +43,10 @@ from greenlabel.tables.filling import (
     target_of_new_rows,
 )
 from greenlabel.tables.io.parts import Write
-from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, all_doubts, graph_facts
+from greenlabel.tables.labelling import TableResult, all_doubts, evaluate, graph_facts
 from greenlabel.tables.model_files.saved import SavedModel
-from greenlabel.tables.outcome import HeldOut, Tally
+from greenlabel.tables.outcome import Tally
+from greenlabel.tables.passes import AnswerNewRows, FindLabels, HoldLabels, MakeFeatures, Run
 
 with requires("tables"):
     import polars as pl
@@ -71,109 +68,6 @@ def check_options(**unknown: Any) -> None:
             )
 
 
-# Steps over blocks of frames
-
-
-@dataclass(frozen=True)
-class FindLabels:
-    target: str
-    unlabelled: list[str]
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Found, Ints, int]:
-        """The labels, how many are given, checked and changed, and cells of which that cannot be told."""
-        found = read_round(frame, self.target, self.unlabelled, rows)
-        return find_labels(found.labels, self.unlabelled), found.counts, found.untold
-
-
-@dataclass(frozen=True)
-class MakeFeatures:
-    features: TableFeatures
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> Any:
-        return self.features.transform(frame, rows, strict=False)[0]
-
-
-@dataclass(frozen=True)
-class HoldLabels:
-    """Whether any row has a label."""
-
-    target: str
-    unlabelled: list[str]
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> bool:
-        return bool(read_round(frame, self.target, self.unlabelled, rows).origin.any())
-
-
-@dataclass(frozen=True)
-class AnswerNewRows:
-    """Probabilities, whether a label reaches the row, and values that were never seen."""
-
-    features: TableFeatures
-    model: Any
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Any, Any, dict[str, int]]:
-        X, unseen = self.features.transform(frame, rows, strict=False)
-        return *self.model.answer_new_rows(X), unseen
-
-
-class Watched(Blocks):
-    """Blocks of a source that tell when they are read."""
-
-    def __init__(self, source: Blocks, tick: Callable[[], None]):
-        super().__init__(np.diff(source.starts).tolist())
-        self._source, self._tick = source, tick
-
-    def reader(self, i: int) -> Reader:
-        return partial(self._read, self._source.reader(i))
-
-    def _read(self, reader: Reader) -> Any:
-        block = reader()
-        self._tick()
-        return block
-
-    def finish(self) -> None:
-        self._source.finish()
-
-
-@dataclass
-class Run:
-    """One pass after the other over a table: where, and who is told."""
-
-    table: Any  # blocks of frames, as open_table gives them
-    on_cluster: bool = False
-    announce: Callable[[str], Any] | None = None
-    tick: Callable[[], None] = lambda: None
-    stages: Stages = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.stages = Stages.of(self.announce)
-
-    def columns(self, names: list[str]) -> Blocks:
-        """Blocks of some columns, read by the workers where there are some."""
-        source = self.table.only(names)
-        if not self.on_cluster:
-            return Watched(source, self.tick)
-        from greenlabel.blocks.on_dask import distribute
-
-        return distribute(source)
-
-    def beside(self, answers: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
-        """All columns of each block, read here, beside its answers."""
-        whole = zip(Watched(self.table, self.tick).map(same), answers, strict=True)
-        for i, (frame, answer) in enumerate(whole):
-            yield self.table.rows(i), frame, answer
-
-    def facts(self, **more: Any) -> dict[str, Any]:
-        """Speed over all stages so far, the imports aside."""
-        taken = self.stages.seconds
-        seconds = max(sum(taken.values()) - taken.get(START, 0.0), 1e-9)
-        speed = {"rows_per_second": self.table.n / seconds, "bytes_per_second": self.table.n_bytes / seconds}
-        return {"blocks": len(self.table), **speed, **more}
-
-
-# Labels
-
-
 def label_stream(
     run: Run,
     target: str,
@@ -193,32 +87,26 @@ def label_stream(
     The result holds a sample of the rows, and counts of all.
     """
     check_confident(only_confident)
+    unlabelled = unlabelled or []
     with run.stages("reading"):
-        classes, given, sources, untold = labels_of(run, target, unlabelled or [])
+        classes, given, sources, untold = labels_of(run, target, unlabelled)
     with run.stages("features"):
-        own = [name for name in run.table.names if name not in added_names(run.table.names, target)]
-        names = choose_columns(own, target, features, drop, id)
-        wanted = matching(own, features, "--features")
         sample = sample_of(given, sample_size(run.table), random_state)
-        steps = learn_features(run, TableFeatures(scale, random_state), names, wanted, sample)
-    with run.stages("graph"), warnings.catch_warnings(record=True) as cautions:
-        warnings.simplefilter("always", UserWarning)
-        limit = "auto" if memory_limit is None else memory_limit
-        model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
-        X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
-        model.fit(X, given)
+        steps = learn_features(run, TableFeatures(scale, random_state), target, (features, drop, id), sample)
+    with run.stages("graph"):
+        model, cautions = fit_in_blocks(run, steps, given, random_state, memory_limit)
     with run.stages("check"):
-        held_out = HeldOut(*model.held_out(HELD_OUT_ROWS))
+        held_out = evaluate(model)
     drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
     page = ForPage(np.union1d(held_out.rows, drawn))
-    filler = Filler(target, unlabelled or [], classes, given, steps, only_confident, page)
+    filler = Filler(target, unlabelled, classes, given, steps, only_confident, page)
     with run.stages("writing"):
         for rows, frame, answer in run.beside(model.answer_all_rows()):
             write(filler.filled(rows, frame, *answer))
-    result = filler.page.result(
+    return page.result(
         target=target,
         classes=classes,
-        held_out=replace(held_out, rows=np.searchsorted(filler.page.numbers, held_out.rows)),
+        held_out=replace(held_out, rows=np.searchsorted(page.numbers, held_out.rows)),
         columns=steps.columns,
         method=type(model).__name__,
         graph=graph_facts(model),
@@ -230,9 +118,8 @@ def label_stream(
         whole=filler.tally,
         only_confident=only_confident or 0.0,
         stream=run.facts(sample_rows=len(sample), values_never_seen=dict(filler.unseen)),
+        unlabelled=unlabelled,
     )
-    result.unlabelled = unlabelled or []
-    return result
 
 
 def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints, Ints, int]:
@@ -246,11 +133,29 @@ def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], 
     return classes, given, np.sum(counts, axis=0), sum(untold)
 
 
-def learn_features(run: Run, steps: TableFeatures, names: list[str], wanted: set[str], sample: Ints) -> TableFeatures:
-    """The steps from columns to features, learned from some rows."""
+def learn_features(
+    run: Run, steps: TableFeatures, target: str, patterns: tuple[list[str] | None, ...], sample: Ints
+) -> TableFeatures:
+    """The steps from columns to features, learned from some rows; patterns are those of features, drop and id."""
+    own = [name for name in run.table.names if name not in added_names(run.table.names, target)]
+    names = choose_columns(own, target, *patterns)
+    wanted = matching(own, patterns[0], "--features")
     pieces = [piece for _, piece in run.columns(names).take(sample)] if names else [pl.DataFrame()]
     steps.fit_transform(pl.concat(pieces), names, wanted, sample.tolist())
     return steps
+
+
+def fit_in_blocks(
+    run: Run, steps: TableFeatures, given: Ints, random_state: int, memory_limit: int | None
+) -> tuple[AnchoredGreenClassifier, list[str]]:
+    """The fitted model, and what it warned of."""
+    limit = "auto" if memory_limit is None else memory_limit
+    model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
+    X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
+    with warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, given)
+    return model, [str(caution.message) for caution in cautions]
 
 
 def sample_size(table: Any) -> int:
@@ -284,7 +189,8 @@ class ForPage:
         """The outcome for these rows."""
         frame = pl.concat(self.frames)
         given, probabilities, answers, is_reached = map(np.concatenate, zip(*self.arrays, strict=True))
-        result = TableResult(
+        return TableResult(
+            frame=frame,
             given=given,
             probabilities=probabilities,
             answers=answers,
@@ -294,8 +200,6 @@ class ForPage:
             numbers=self.numbers,
             **facts,
         )
-        result.frame = frame
-        return result
 
 
 @dataclass
