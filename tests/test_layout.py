@@ -125,8 +125,8 @@ def test_only_parquet_imports_pyarrow_among_the_blocks():
     assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
-def test_only_neighbors_imports_faiss():
-    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.neighbors"}
+def test_only_distances_and_neighbors_import_faiss():
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", "graph.neighbors"}
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])

@@ -34,7 +34,7 @@ from greenlabel.blend.weights import log_evidence
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
-from greenlabel.graph.neighbors import all_distances, row_blocks
+from greenlabel.graph.distances import all_distances, row_blocks
 from greenlabel.labels.encoding import Labels, evidence
 from greenlabel.operators.green import DIRECT_ROWS
 

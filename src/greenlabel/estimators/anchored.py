@@ -39,10 +39,11 @@ from greenlabel.estimators.base import (
     some_rows_without_label,
 )
 from greenlabel.graph.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
+from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import are_equal
 from greenlabel.graph.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
-from greenlabel.graph.neighbors import exact_search, working
+from greenlabel.graph.neighbors import exact_search
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 from greenlabel.graph.similarity import anchor_components, reached_components
 from greenlabel.labels.choosing import TIMES_OF_MU, choose, judges

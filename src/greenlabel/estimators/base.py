@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from greenlabel._common.parameters import warn_unreached
 from greenlabel.blocks.rows import Blocks
 from greenlabel.errors import DataError, DataTypeError, LabelError
+from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.features import FILL, CheckFeatures, as_numbers, check_finite, check_numeric, in_units, unit_of
-from greenlabel.graph.neighbors import row_blocks
 from greenlabel.graph.projection import sample_rows
 from greenlabel.graph.similarity import reached_components
 from greenlabel.labels.encoding import Labels, Verdict, as_labels, calibrate, evenly, is_unlabelled, read_labels

@@ -20,8 +20,9 @@ from greenlabel._common.parameters import (
 )
 from greenlabel.errors import ParameterError
 from greenlabel.estimators.base import ROUGH, Bools, Floats, GraphClassifier, Ints
+from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import AllDistinct, distinct_rows
-from greenlabel.graph.neighbors import QUICK_OPERATIONS, graph_search, working
+from greenlabel.graph.neighbors import QUICK_OPERATIONS, graph_search
 from greenlabel.graph.similarity import (
     WEIGHTS,
     Graph,
