@@ -427,7 +427,7 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
     "a pattern of CSV": (None, ["*.csv", "-t", "kind", "-o", "out/"], "is a pattern of .csv files; give one of them"),
     "other columns": (rewrite(1, lambda frame: frame.drop("size")), ROWS, "r1.parquet has 6 columns, "),
     "other types": (rewrite(2, lambda frame: frame.cast({"size": pl.String})), ROWS, "r2.parquet holds String values"),
-    "torn": (tear, ROWS, "r1.parquet is torn, or no Parquet file"),
+    "corrupt": (tear, ROWS, "r1.parquet is corrupt, or no Parquet file"),
     "no target": (None, ["rows", "-t", "kinds"], "no column 'kinds'; did you mean 'kind'?"),
     "full": (everywhere(lambda frame: frame.with_columns(kind=pl.col("row") % 2)), ROWS, "has a label already"),
     "empty": (everywhere(lambda frame: frame.with_columns(kind=pl.lit(None))), ROWS, "holds no label in 600 rows"),

@@ -25,7 +25,7 @@ from greenlabel._common.parameters import (
     choose_mu,
     cut_neighbors,
 )
-from greenlabel.blocks.rows import ArrayBlocks, Blocks, joined, same
+from greenlabel.blocks.rows import ArrayBlocks, Blocks, identity, joined
 from greenlabel.blocks.sources import open_rows
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.estimators.base import (
@@ -377,7 +377,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     def _solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         """F of all rows from any labels (n, c)."""
         Y = dense(Y)
-        Z = self._keep("Z", lambda: Near.joined(list(self._near.map(same))).matrix(len(self.anchors_)))
+        Z = self._keep("Z", lambda: Near.joined(list(self._near.map(identity))).matrix(len(self.anchors_)))
         return Z @ self._operator.coefficients(Z.T @ Y, column_means(Y)) + Y / self._operator.theta
 
     # Answers

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from greenlabel._common.optional import requires
 from greenlabel._common.stages import Stages
-from greenlabel.blocks.rows import same
+from greenlabel.blocks.rows import identity
 from greenlabel.tables.io.blocks import is_several, open_table
 from greenlabel.tables.io.csv_style import CsvStyle
 from greenlabel.tables.io.encodings import check_cuttable, check_encoding
@@ -112,7 +112,7 @@ class AtOnce:
             return frame
         blocks = open_table(self._table)
         self._rows = [blocks.rows(i) for i in range(len(blocks))]
-        return pl.concat(list(blocks.map(same)))
+        return pl.concat(list(blocks.map(identity)))
 
     def write(self, filled: pl.DataFrame) -> list[str]:
         """Write the table. Returns columns that the output cannot hold."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
 from greenlabel._common.stages import START, Stages
-from greenlabel.blocks.rows import Blocks, Reader, same
+from greenlabel.blocks.rows import Blocks, Reader, identity
 from greenlabel.tables.columns.features import TableFeatures
 from greenlabel.tables.columns.rounds import read_round
 from greenlabel.tables.columns.targets import Found, find_labels
@@ -106,7 +106,7 @@ class Run:
 
     def beside(self, answers: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
         """All columns of each block, read here, beside its answers."""
-        whole = zip(Watched(self.table, self.tick).map(same), answers, strict=True)
+        whole = zip(Watched(self.table, self.tick).map(identity), answers, strict=True)
         for i, (frame, answer) in enumerate(whole):
             yield self.table.rows(i), frame, answer
 
