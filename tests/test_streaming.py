@@ -208,7 +208,7 @@ def test_the_report_says_that_it_is_made_from_a_sample(folder, monkeypatch):
 
 def small_sample(monkeypatch, size):
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", size)
-    monkeypatch.setattr(streaming, "LEAST_SAMPLE", size)
+    monkeypatch.setattr(streaming, "MIN_SAMPLE", size)
 
 
 def test_the_sample_holds_labelled_rows_and_depends_on_the_seed_alone():
@@ -578,7 +578,7 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
         "nearest-anchors",
         "sum-products",
         "answer-all-rows",
-        "answer-new-rows",
+        "predict-new-rows",
     } <= names
 
 

@@ -65,7 +65,7 @@ def label(
     with progress(quiet, report is not None, context.obj) as bar, threads(jobs), unreached:
         result, written = label_files(files, target, method, shares, options, save, report, bar)
     result.seconds = bar.stages.seconds
-    tell(result.summary(), summary_text(result), written, as_json, quiet)
+    print_summary(result.summary(), summary_text(result), written, as_json, quiet)
 
 
 def predict(
@@ -100,10 +100,10 @@ def predict(
     with progress(quiet, False, context.obj) as bar, threads(jobs):
         facts, written = predict_files(files, model, only_confident, bar)
     facts["seconds"] = bar.stages.seconds
-    tell(facts, prediction_text(facts), written, as_json, quiet)
+    print_summary(facts, prediction_text(facts), written, as_json, quiet)
 
 
-def tell(facts: dict[str, Any], text: str, written: list[str], as_json: bool, quiet: bool) -> None:
+def print_summary(facts: dict[str, Any], text: str, written: list[str], as_json: bool, quiet: bool) -> None:
     """Print the summary on standard output, or beside it where the table itself goes there."""
     stream = sys.stderr if "-" in written else sys.stdout
     if as_json:

@@ -46,14 +46,14 @@ from greenlabel.tables.filling import (
 from greenlabel.tables.frames import as_polars, with_columns, with_vectors
 from greenlabel.tables.io.files import nearest_name
 from greenlabel.tables.model_files.saved import SavedModel
-from greenlabel.tables.outcome import HeldOut, Outcome
+from greenlabel.tables.outcome import Outcome, Validation
 from greenlabel.tables.report.page import summary_html, write_report
 from greenlabel.tables.report.summary import summary_text
 
 with requires("tables"):
     import polars as pl
 
-HELD_OUT_ROWS = 2_000  # given labels that are hidden in turn; more tell no more
+VALIDATION_ROWS = 2_000  # given labels that are hidden in turn; more of them say no more
 METHODS: dict[str, type[GraphClassifier]] = {
     "auto": BlendedClassifier,
     "green": GreenClassifier,
@@ -110,7 +110,7 @@ def label_table(
     ----------
     frame : pandas or polars DataFrame
     target : the column to fill; null, NaN and "" are unlabelled
-    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass by
+    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass through
     unlabelled : further values of the target that mean "no label"
     vectors : (n, d) array of embeddings, one row for each row of the frame
     scale : {"auto", "none", "standard"}, default "auto"
@@ -118,8 +118,8 @@ def label_table(
     method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
         "auto" is BlendedClassifier: the Green function and ordinary models, weighted by what the labels say.
     class_shares : None, "labels", "balanced" or a mapping, default None
-        Shares of the classes that the answer must have: those among the given labels, equal ones, or {class: share};
-        a share may be a range (low, high). Needs method="auto".
+        Shares of the classes that the predictions must have: those among the given labels, equal ones, or
+        {class: share}; a share may be a range (low, high). Needs method="auto".
     only_confident : leave a cell empty where the confidence is below this
     random_state : int, default 0
     announce : called with the name of each stage as it begins
@@ -147,8 +147,8 @@ def label_table(
         task = read(frame, str(target), patterns, as_list(unlabelled), vectors, steps)
     fitted = fit(task, METHODS[method](random_state=random_state), class_shares, stages)
     with stages("check"):
-        held_out = evaluate(fitted.model)
-    return assemble(frame, task, fitted, held_out, only_confident, stages)
+        validation = evaluate(fitted.model)
+    return assemble(frame, task, fitted, validation, only_confident, stages)
 
 
 def as_list(names: Any) -> list[str]:
@@ -219,35 +219,35 @@ def fit(task: Task, model: GraphClassifier, class_shares: Any, stages: Stages) -
     return Fitted(model, probabilities, [str(caution.message) for caution in cautions])
 
 
-def evaluate(model: GraphClassifier) -> HeldOut:
+def evaluate(model: GraphClassifier) -> Validation:
     """Given labels, each predicted without itself; an even choice where there are many."""
-    return HeldOut(*model.held_out(HELD_OUT_ROWS))
+    return Validation(*model.held_out(VALIDATION_ROWS))
 
 
 def assemble(
-    frame: Any, task: Task, fitted: Fitted, held_out: HeldOut, only_confident: float | None, stages: Stages
+    frame: Any, task: Task, fitted: Fitted, validation: Validation, only_confident: float | None, stages: Stages
 ) -> tuple[Any, TableResult]:
     """The filled frame, and the result."""
     model, probabilities = fitted.model, fitted.probabilities
     if not isinstance(model, BlendedClassifier):  # which has other experts for such rows
         warn_unreached(int((~model.reached_).sum()), len(task.given))
-    answers = np.where(task.given >= 0, task.given, decided(probabilities, only_confident))
-    columns = labelled_columns(task.labels.labels, task.classes, task.labels.origin, answers, probabilities)
+    predictions = np.where(task.given >= 0, task.given, decided(probabilities, only_confident))
+    columns = labelled_columns(task.labels.labels, task.classes, task.labels.origin, predictions, probabilities)
     filled = with_columns(frame, columns)
     return filled, TableResult(
         target=task.target,
         classes=task.classes,
         given=task.given,
         probabilities=probabilities,
-        answers=answers,
+        predictions=predictions,
         is_reached=model.reached_,
-        held_out=held_out,
+        validation=validation,
         columns=task.steps.columns,
         X=task.X,
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=stages.seconds,
-        warnings=all_doubts(task.target, task.labels.untold, task.classes, task.given, fitted.cautions),
+        warnings=all_doubts(task.target, task.labels.unrecorded, task.classes, task.given, fitted.cautions),
         label_sources=named_counts(task.labels.counts),
         experts=getattr(model, "expert_scores_", {}),
         only_confident=only_confident or 0.0,
@@ -263,7 +263,7 @@ def predict_table(
 ) -> tuple[Any, dict[str, Any]]:
     """Label the rows of a new frame with a saved model; labels that the frame holds already are kept.
 
-    Of a frame that was filled before, labels are what ``label_table`` takes for labels; the rest is filled in anew.
+    A frame that was filled before is read as ``label_table`` reads it: what are no labels is filled in anew.
 
     ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
 
@@ -274,27 +274,27 @@ def predict_table(
     old = round_of_new_rows(table, saved)
     X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
     probabilities, is_reached = saved.model.answer_new_rows(X)
-    answers = decided(probabilities, only_confident)
-    columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, answers, probabilities)
-    facts = prediction_facts(saved, old, answers, is_reached, unseen)
-    return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.untold)}
+    predictions = decided(probabilities, only_confident)
+    columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, predictions, probabilities)
+    facts = prediction_facts(saved, old, predictions, is_reached, unseen)
+    return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.unrecorded)}
 
 
-def all_doubts(target: str, untold: int, classes: list[Any], given: Any, cautions: list[str]) -> list[str]:
+def all_doubts(target: str, unrecorded: int, classes: list[Any], given: Any, cautions: list[str]) -> list[str]:
     """What may not be meant: corrections that cannot be seen, labels that look odd, and what the model warned of."""
-    return [*round_doubts(target, untold), *doubts(classes, int((given >= 0).sum())), *cautions]
+    return [*round_doubts(target, unrecorded), *doubts(classes, int((given >= 0).sum())), *cautions]
 
 
 def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
-    """Shares by the place of a class instead of its name; labels of a text file are text."""
+    """Shares by the index of a class instead of its name; labels of a text file are text."""
     if not isinstance(shares, Mapping):
         return shares
-    place = {str(label): code for code, label in enumerate(classes)}
-    strange = [label for label in shares if str(label) not in place]
-    if strange:
-        advice = nearest_name(str(strange[0]), list(place), "classes")
-        raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
-    return {place[str(label)]: share for label, share in shares.items()}
+    codes = {str(label): code for code, label in enumerate(classes)}
+    unknown = [label for label in shares if str(label) not in codes]
+    if unknown:
+        advice = nearest_name(str(unknown[0]), list(codes), "classes")
+        raise ParameterError(f"The shares name the class {unknown[0]!r}, which no label has; {advice}")
+    return {codes[str(label)]: share for label, share in shares.items()}
 
 
 def graph_facts(model: GraphClassifier) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A table opened, together with its output: in blocks, where there is one on a cluster, or at once."""
+"""A table opened together with its output: in blocks, here or on a cluster, or at once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ with requires("tables"):
 
 
 class Bar(Protocol):
-    """Who is told how far it is, and has the clock."""
+    """The progress of a run, and its clock."""
 
     stages: Stages
 
@@ -84,7 +84,7 @@ def workers(scheduler: str | None, jobs: int | None) -> Iterator[None]:
 
 
 class AtOnce:
-    """A table that fits in memory, and where it goes; of several files the parts go out as they came."""
+    """A table that fits in memory, and its output; several files go out as parts, as they came."""
 
     def __init__(self, table: str, out: str | None, force: bool, encoding: str | None = None, sheet: str | None = None):
         self._table, self._encoding, self._sheet = table, encoding, sheet
@@ -98,12 +98,12 @@ class AtOnce:
 
     @property
     def path(self) -> Path:
-        """Of the output."""
+        """The path of the output."""
         return self._output.path
 
     @property
     def name(self) -> str:
-        """Of the output, for people."""
+        """The name of the output, for people."""
         return f"{self.path}{'/' if self._output.is_folder else ''}"
 
     def read(self) -> pl.DataFrame:

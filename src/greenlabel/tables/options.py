@@ -45,7 +45,7 @@ Shares = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|labels|balanced",
-        help="Shares of the classes that the answer must have: a file of classes and shares (CSV or JSON), "
+        help="Shares of the classes that the predictions must have: a file of classes and shares (CSV or JSON), "
         "those among the given labels, or equal ones.",
     ),
 ]
@@ -53,15 +53,15 @@ Scale = Annotated[
     Literal["auto", "none", "standard"],
     typer.Option(metavar="auto|none|standard", help="Bring columns to one scale; auto where their units differ."),
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seeds what is drawn at random; same seed, same answer.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seeds what is drawn at random; same seed, same result.")]
 Out = Annotated[
     str | None,
     typer.Option(
         "--out",
         "-o",
         metavar="FILE|FOLDER/",
-        help="The labelled table, TABLE-labelled if not given; - is standard output. Of a table that is read in "
-        "blocks, a folder of parts or one file (.parquet, .csv, .tsv).",
+        help="The labelled table, TABLE-labelled if not given; - is standard output. For a table that is "
+        "read in blocks, a folder of parts or one file (.parquet, .csv, .tsv).",
     ),
 ]
 Vectors = Annotated[

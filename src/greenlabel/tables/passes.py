@@ -27,9 +27,9 @@ class FindLabels:
     unlabelled: list[str]
 
     def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Found, Ints, int]:
-        """The labels, how many are given, checked and changed, and cells of which that cannot be told."""
+        """The labels, how many are given, checked and changed, and how many cells have no record of that."""
         found = read_round(frame, self.target, self.unlabelled, rows)
-        return find_labels(found.labels, self.unlabelled), found.counts, found.untold
+        return find_labels(found.labels, self.unlabelled), found.counts, found.unrecorded
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class HoldLabels:
 
 
 @dataclass(frozen=True)
-class AnswerNewRows:
-    """Probabilities, whether a label reaches the row, and values that were never seen."""
+class PredictNewRows:
+    """Probabilities, whether a label reaches each row, and how many values were never seen."""
 
     features: TableFeatures
     model: Any
@@ -64,7 +64,7 @@ class AnswerNewRows:
 
 
 class Watched(Blocks):
-    """Blocks of a source that tell when they are read."""
+    """Blocks of a source that call ``tick`` when they are read."""
 
     def __init__(self, source: Blocks, tick: Callable[[], None]):
         super().__init__(np.diff(source.starts).tolist())
@@ -84,7 +84,7 @@ class Watched(Blocks):
 
 @dataclass
 class Run:
-    """One pass after the other over a table: where, and who is told."""
+    """One pass after the other over a table, here or on a cluster, with the clock and the progress of all."""
 
     table: Any  # blocks of frames, as open_table gives them
     on_cluster: bool = False
@@ -104,11 +104,11 @@ class Run:
 
         return distribute(source)
 
-    def beside(self, answers: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
-        """All columns of each block, read here, beside its answers."""
-        whole = zip(Watched(self.table, self.tick).map(identity), answers, strict=True)
-        for i, (frame, answer) in enumerate(whole):
-            yield self.table.rows(i), frame, answer
+    def beside(self, predictions: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
+        """All columns of each block, read here, beside its predictions."""
+        whole = zip(Watched(self.table, self.tick).map(identity), predictions, strict=True)
+        for i, (frame, prediction) in enumerate(whole):
+            yield self.table.rows(i), frame, prediction
 
     def facts(self, **more: Any) -> dict[str, Any]:
         """Speed over all stages so far, the imports aside."""
