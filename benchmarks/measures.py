@@ -268,7 +268,7 @@ def switch() -> dict[str, Any]:
 
 
 def exact_beside_approximate(X: Array, k: int = 10) -> dict[str, float]:
-    from greenlabel import neighbors
+    from greenlabel.graph import neighbors
 
     found: dict[str, Array] = {}
 

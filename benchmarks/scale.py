@@ -30,7 +30,7 @@ import numpy as np
 
 from greenlabel import AnchoredGreenClassifier
 from greenlabel.datasets import keep_labels
-from greenlabel.graph.neighbors import row_blocks
+from greenlabel.graph.distances import row_blocks
 from measures import Array, load
 from run import commit
 

@@ -1,4 +1,4 @@
-"""Sources that are torn, changed, odd or missing: one sentence each, and the model stays as it was."""
+"""Sources that are corrupt, changed, odd or missing: one sentence each, and the model stays as it was."""
 
 import numpy as np
 import pyarrow as pa
@@ -101,30 +101,30 @@ def test_a_column_of_text_is_named(model, data, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 4, 500, -20])
-def test_a_torn_parquet_file_is_named(model, data, tmp_path, keep):
+def test_a_corrupt_parquet_file_is_named(model, data, tmp_path, keep):
     X, y = data
-    torn = tables(X, tmp_path) / "part-2.parquet"
-    torn.write_bytes(torn.read_bytes()[:keep])
-    refused(model, tmp_path, y, DataError, r"part-2.parquet is torn, or no Parquet file \(.*\); write it again")
+    corrupt = tables(X, tmp_path) / "part-2.parquet"
+    corrupt.write_bytes(corrupt.read_bytes()[:keep])
+    refused(model, tmp_path, y, DataError, r"part-2.parquet is corrupt, or no Parquet file \(.*\); write it again")
 
 
 def test_a_parquet_file_with_a_hole_is_named(model, data, tmp_path):
     """Its end is whole, so that only reading shows it."""
     X, y = data
-    torn = tables(X, tmp_path) / "part-2.parquet"
-    content = bytearray(torn.read_bytes())
+    corrupt = tables(X, tmp_path) / "part-2.parquet"
+    content = bytearray(corrupt.read_bytes())
     content[4:2000] = bytes(1996)
-    torn.write_bytes(content)
-    refused(model, tmp_path, y, DataError, r"part-2.parquet is torn, or no Parquet file")
+    corrupt.write_bytes(content)
+    refused(model, tmp_path, y, DataError, r"part-2.parquet is corrupt, or no Parquet file")
 
 
-def test_a_torn_npy_file_is_named(model, data, tmp_path):
+def test_a_corrupt_npy_file_is_named(model, data, tmp_path):
     X, y = data
     np.save(tmp_path / "rows.npy", X)
     whole = (tmp_path / "rows.npy").read_bytes()
     for content in (whole[:1000], whole[:20], b"", b"text"):
         (tmp_path / "rows.npy").write_bytes(content)
-        refused(model, tmp_path / "rows.npy", y, DataError, r"rows.npy is torn, or no .npy file of numbers \(.*\)")
+        refused(model, tmp_path / "rows.npy", y, DataError, r"rows.npy is corrupt, or no .npy file of numbers \(.*\)")
 
 
 @pytest.mark.parametrize("change", ["add", "remove", "rewrite"])

@@ -18,7 +18,8 @@ from greenlabel import (
     HarmonicClassifier,
     leave_one_out,
 )
-from greenlabel.graph.neighbors import exact_search, graph_search, working
+from greenlabel.graph.distances import working
+from greenlabel.graph.neighbors import exact_search, graph_search
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

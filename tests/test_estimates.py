@@ -190,7 +190,7 @@ def test_unreached_rows_lower_the_stated_accuracy_of_a_table(rng, method):
     with pytest.warns(UnreachedWarning, match="200 of 400 rows are reached by no label"):
         _, result = label_table(frame_of(X, given, "ab"), "kind", method=method)
     share, low, high = result.estimated_accuracy
-    true = (result.answers == y)[given < 0].mean()
+    true = (result.predictions == y)[given < 0].mean()
     assert true < 0.85
     assert share < 0.9
     assert low <= true <= high
@@ -233,9 +233,9 @@ def test_only_confident_states_the_accuracy_of_the_rows_filled_in():
     stated = {}
     for level in (None, 0.9):
         _, result = label_table(frame, "kind", method="green", only_confident=level)
-        rows = (given < 0) & (result.answers >= 0)
+        rows = (given < 0) & (result.predictions >= 0)
         share, low, high = result.estimated_accuracy
-        assert low <= (result.answers == y)[rows].mean() <= high
+        assert low <= (result.predictions == y)[rows].mean() <= high
         stated[level] = share
     assert stated[0.9] > stated[None] + 0.05
     assert "at least 90.0" in str(result)
@@ -338,7 +338,7 @@ def test_the_page_names_unreached_rows_and_classes_of_one_label(rng):
     page = report_html(result, result.frame, "kind")
     assert "1 class has a single label, so others may have none" in page
     assert "rows that no label reaches got the most frequent label" in page
-    assert "to which no label leads, thought right as often as the most frequent label" in str(result)
+    assert "that no label reaches, thought right as often as the most frequent label" in str(result)
 
 
 def test_a_table_in_blocks_states_what_the_same_table_in_memory_states(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
-from greenlabel.graph import neighbors
+from greenlabel.graph import distances, neighbors
 from greenlabel.operators.conjugate_gradients import SparseSystem
 
 
@@ -47,7 +47,7 @@ def peak(job):
 
 
 def test_memory_of_an_anchored_fit_grows_by_few_bytes_a_row(rows, monkeypatch):
-    monkeypatch.setattr(neighbors, "BLOCK_VALUES", 2**18)  # many blocks, as with millions of rows
+    monkeypatch.setattr(distances, "BLOCK_VALUES", 2**18)  # many blocks, as with millions of rows
     small, large = (peak(lambda n=n: fit(rows, n).transduction_) for n in (66_000, 80_000))
     assert (large - small) / 14_000 < 250
 

@@ -176,13 +176,13 @@ def test_vectors_beside_the_frame_are_features(rng):
 
 def test_the_held_out_labels_are_those_that_another_label_can_tell(iris):
     _, result = label_table(iris[0], "species")
-    held_out = result.held_out
-    assert np.array_equal(held_out.rows, np.flatnonzero(np.arange(150) % 7 == 0))
+    validation = result.validation
+    assert np.array_equal(validation.rows, np.flatnonzero(np.arange(150) % 7 == 0))
     share, low, high = result.estimated_accuracy
     assert low < share <= high <= 1
-    assert result.confusion().sum() == len(held_out.rows)
-    assert sum(part["rows"] for part in result.reliability()) == len(held_out.rows)
-    assert len(result.contradicted()) == (~held_out.is_right).sum()
+    assert result.confusion().sum() == len(validation.rows)
+    assert sum(part["rows"] for part in result.reliability()) == len(validation.rows)
+    assert len(result.contradicted()) == (~validation.is_right).sum()
 
 
 def test_with_one_label_per_class_nothing_is_estimated(rng):
@@ -202,9 +202,9 @@ def test_a_wrong_label_is_contradicted_by_the_others(rng):
     assert (first["row"], first["given"], first["others_say"]) == (45, "a", "b")
 
 
-def test_the_least_sure_rows_come_first(iris):
+def test_the_least_confident_rows_come_first(iris):
     _, result = label_table(iris[0], "species")
-    rows = result.least_sure(10)
+    rows = result.least_confident(10)
     assert not result.is_given[rows].any()
     assert (np.diff(result.confidence[rows]) >= 0).all()
     assert result.confidence[rows].max() <= np.delete(result.confidence, rows).min() + 1e-12

@@ -18,7 +18,8 @@ SOURCES = sorted(
 )
 ROOMS = sorted(".".join(path.parent.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*/__init__.py"))
 EDGES = {"tables", "paper", "demo", "cli"}  # files, pictures, terminal
-TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.progress"}
+TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.options", "tables.progress"}
+MAX_MODULE_LINES, MAX_FUNCTION_LINES = 400, 60
 
 
 def imported(module, *, at_import_only=False):
@@ -124,8 +125,8 @@ def test_only_parquet_imports_pyarrow_among_the_blocks():
     assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
-def test_only_neighbors_imports_faiss():
-    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.neighbors"}
+def test_only_distances_and_neighbors_import_faiss():
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", "graph.neighbors"}
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])
@@ -182,10 +183,9 @@ def is_own(node):
     )
 
 
-FILES = [*sorted(PACKAGE.rglob("*.py")), *BENCHMARKS]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
+@pytest.mark.parametrize(
+    "path", [*sorted(PACKAGE.rglob("*.py")), *BENCHMARKS], ids=lambda path: "/".join(path.parts[-2:])
+)
 def test_no_file_uses_a_private_attribute_of_what_another_file_defines(path):
     assert not private_uses(path.read_text(encoding="utf-8"))
 
@@ -205,3 +205,35 @@ def test_only_private_modules_of_ours_are_imported():
     names = {name for module in SOURCES for name in imported(module) if name.startswith("greenlabel.")}
     assert {name.split(".")[1] for name in names if name.split(".")[1].startswith("_")} <= {"_common"}
     assert not any(part.startswith("_") for name in names for part in name.split(".")[2:])
+
+
+FILES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+
+
+def lines_without_docstring(function):
+    """Lines of a function from its ``def`` to its end; the docstring does not count."""
+    n_lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is None:
+        return n_lines
+    docstring = function.body[0]
+    return n_lines - (docstring.end_lineno - docstring.lineno + 1)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_module_is_longer_than_400_lines(file):
+    n_lines = len((PACKAGE / file).read_text(encoding="utf-8").splitlines())
+    assert n_lines <= MAX_MODULE_LINES, f"{file} has {n_lines} lines; make two files of it"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_function_is_longer_than_60_lines_without_its_docstring(file):
+    tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = [(function.name, lines_without_docstring(function)) for function in functions]
+    assert [(name, n_lines) for name, n_lines in lengths if n_lines > MAX_FUNCTION_LINES] == []
+
+
+def test_a_docstring_does_not_count_and_nothing_else_is_left_out():
+    source = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n    # why\n\n    return x\n'
+    (function,) = ast.parse(source).body
+    assert lines_without_docstring(function) == 6

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from greenlabel.graph import neighbors
+from greenlabel.graph import distances, neighbors
+from greenlabel.graph.distances import pair_distances, row_blocks, working
 from greenlabel.graph.neighbors import (
     ClusterSearch,
     FlatSearch,
@@ -17,9 +18,6 @@ from greenlabel.graph.neighbors import (
     copy_numbers,
     exact_search,
     graph_search,
-    pair_distances,
-    row_blocks,
-    working,
 )
 from greenlabel.graph.projection import principal_axes
 
@@ -44,7 +42,7 @@ def test_every_exact_search_finds_the_nearest_points_and_their_distances(rng, dt
 def test_blocks_of_rows_change_nothing(rng, monkeypatch):
     X, P = rng.normal(size=(300, 12)), rng.normal(size=(80, 12))
     whole = [search.nearest(X, 5) for search in exact_searches(P)]
-    monkeypatch.setattr(neighbors, "BLOCK_VALUES", 700)
+    monkeypatch.setattr(distances, "BLOCK_VALUES", 700)
     for search, (dist2, index) in zip(exact_searches(P), whole, strict=True):
         in_blocks = search.nearest(X, 5)
         assert_array_equal(in_blocks[1], index)

@@ -145,7 +145,7 @@ def test_the_same_is_learned_from_a_stream(rng, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame = shop(rng, 400).with_columns(sold=pl.when(pl.int_range(400) == 399).then(pl.lit("1,5")).otherwise("sold"))
     monkeypatch.setattr("greenlabel.tables.streaming.SAMPLE_ROWS", 50)
-    monkeypatch.setattr("greenlabel.tables.streaming.LEAST_SAMPLE", 50)
+    monkeypatch.setattr("greenlabel.tables.streaming.MIN_SAMPLE", 50)
     frame.write_csv("shop.csv")
     assert run("label", "shop.csv", "-t", "kind", "-o", "out.csv", "--memory-limit", "0", "--json") == 0
     facts = json.loads(capsys.readouterr().out)

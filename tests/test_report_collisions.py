@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from greenlabel.tables.outcome import HeldOut
+from greenlabel.tables.outcome import Validation
 from greenlabel.tables.report.charts import bin_count, confidence_chart, reliability_chart
 from greenlabel.tables.report.plane import sample_for_map
 from test_report_page import BROWSER, QUIET, STRANGE, outcome_of, page_of
@@ -48,12 +48,12 @@ def everywhere_sure(n=100_000):
 def right_at_both_ends():
     """Labels that are all right where the answers are unsure, and all wrong where they are sure."""
     outcome = outcome_of(["a", "b", "c"], n=4000, per_class=1000)
-    rows = outcome.held_out.rows
+    rows = outcome.validation.rows
     given = outcome.given[rows]
     sure = np.linspace(0.34, 1, len(rows))
     P = np.repeat((1 - sure[:, None]) / 2, 3, axis=1)
     P[np.arange(len(rows)), np.where(sure < 0.65, given, (given + 1) % 3)] = sure
-    return replace(outcome, held_out=HeldOut(rows, given, P))
+    return replace(outcome, validation=Validation(rows, given, P))
 
 
 CASES = {
@@ -69,7 +69,7 @@ CASES = {
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed; the page is not looked at in a browser")
 def test_nothing_collides_in_a_browser(tmp_path, monkeypatch):
     """Frames of several widths in one page, because a window has a least width; each says what it found."""
-    monkeypatch.setattr("greenlabel.tables.report.page.sample_for_map", partial(sample_for_map, most=300))
+    monkeypatch.setattr("greenlabel.tables.report.page.sample_for_map", partial(sample_for_map, max_rows=300))
     frames = []
     for name, make in CASES.items():
         page = re.sub(r"<meta http-equiv[^>]*>", "", page_of(make()))

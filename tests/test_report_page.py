@@ -13,12 +13,12 @@ import pytest
 import scipy.sparse as sp
 
 from greenlabel.tables.columns.features import Column
-from greenlabel.tables.outcome import HeldOut, Outcome
+from greenlabel.tables.outcome import Outcome, Validation
 from greenlabel.tables.report.charts import symbol
 from greenlabel.tables.report.markup import Markup, element
 from greenlabel.tables.report.page import report_html, summary_html, write_report
 from greenlabel.tables.report.page_tables import crossed_classes, telling_columns
-from greenlabel.tables.report.plane import places, principal_components, sample_for_map
+from greenlabel.tables.report.plane import positions, principal_components, sample_for_map
 from greenlabel.tables.report.summary import summary_text
 from greenlabel.tables.report.words import one_line
 
@@ -56,13 +56,13 @@ def outcome_of(classes, n=60, per_class=4, seed=0, **changes):
     P = rng.dirichlet(np.ones(c), n) * 0.4
     P[np.arange(n), truth] += 0.6
     rows = np.flatnonzero(given >= 0) if per_class > 1 else np.empty(0, dtype=int)
-    held = HeldOut(rows, given[rows], rng.dirichlet(np.full(c, 0.5), len(rows)).reshape(len(rows), c))
+    held = Validation(rows, given[rows], rng.dirichlet(np.full(c, 0.5), len(rows)).reshape(len(rows), c))
     columns = [Column("size", "number", 1), Column("colour", "category", 2, categories=["red", "blue"])]
     columns += [Column("id", "dropped", why="numbers the rows")]
     facts = {
-        "answers": np.where(given >= 0, given, P.argmax(axis=1)),
+        "predictions": np.where(given >= 0, given, P.argmax(axis=1)),
         "is_reached": np.ones(n, dtype=bool),
-        "held_out": held,
+        "validation": held,
         "columns": columns,
         "X": rng.normal(size=(n, 3)) + truth[:, None],
         "method": "a method",
@@ -135,7 +135,7 @@ def numbers(text):
 def test_labels_in_the_class_table_add_up():
     outcome = outcome_of(["ant", "bee", "cat"])
     rows = Reader(page_of(outcome)).table("kind", "given", "predicted")
-    given, filled = (sum(numbers(row[place]) for row in rows[:3]) for place in (1, 2))
+    given, filled = (sum(numbers(row[column]) for row in rows[:3]) for column in (1, 2))
     assert [row[0] for row in rows[:4]] == ["ant", "bee", "cat", "all"]
     assert (given, filled) == (12, 48) == (numbers(rows[3][1]), numbers(rows[3][2]))
 
@@ -152,8 +152,8 @@ def test_of_many_classes_the_rest_is_counted():
 
 
 def test_crossed_classes_are_those_confused_most():
-    held = HeldOut(np.arange(4), np.array([17, 17, 3, 5]), np.eye(20)[[9, 9, 4, 5]])
-    outcome = replace(outcome_of(range(20), n=100), held_out=held)
+    held = Validation(np.arange(4), np.array([17, 17, 3, 5]), np.eye(20)[[9, 9, 4, 5]])
+    outcome = replace(outcome_of(range(20), n=100), validation=held)
     crossed, names = crossed_classes(outcome)
     assert names[:2] == [9, 17]
     assert crossed[1, 0] == 2
@@ -163,15 +163,15 @@ def test_crossed_classes_are_those_confused_most():
 def test_confusion_matrix_and_reliability_show_every_held_out_label():
     outcome = outcome_of(["ant", "bee", "cat"])
     reader = Reader(page_of(outcome))
-    matrix = reader.table("given ↓answered →", "ant", "bee", "cat")[:3]
+    matrix = reader.table("given ↓predicted →", "ant", "bee", "cat")[:3]
     assert [[0 if said == "·" else int(said) for said in row[1:]] for row in matrix] == outcome.confusion().tolist()
     bins = reader.table("confidence", "labels")[: len(outcome.reliability())]
-    assert sum(numbers(row[1]) for row in bins) == len(outcome.held_out.rows)
+    assert sum(numbers(row[1]) for row in bins) == len(outcome.validation.rows)
 
 
 def test_confidence_table_counts_every_row_without_a_given_label():
     outcome = outcome_of(["ant", "bee"])
-    outcome.answers[-3:] = -1
+    outcome.predictions[-3:] = -1
     rows = Reader(page_of(outcome)).table("confidence", "filled in", "left empty")[:10]
     assert sum(numbers(row[1]) for row in rows) == 49
     assert sum(numbers(row[2]) for row in rows) == 3
@@ -181,9 +181,9 @@ def test_confidence_table_counts_every_row_without_a_given_label():
 def test_unsure_and_contradicted_rows_are_shown_with_their_columns():
     outcome = outcome_of(["ant", "bee", "cat"])
     reader, frame = Reader(page_of(outcome)), frame_of(outcome)
-    unsure = reader.table("row", "most likely")[: len(outcome.least_sure())]
-    assert [numbers(row[0]) - 1 for row in unsure] == outcome.least_sure().tolist()
-    assert [row[-1] for row in unsure] == [frame["colour"][int(i)] for i in outcome.least_sure()]
+    unsure = reader.table("row", "most likely")[: len(outcome.least_confident())]
+    assert [numbers(row[0]) - 1 for row in unsure] == outcome.least_confident().tolist()
+    assert [row[-1] for row in unsure] == [frame["colour"][int(i)] for i in outcome.least_confident()]
     found = outcome.contradicted()
     said = reader.table("row", "given", "others say")[: len(found)]
     assert [(numbers(row[0]) - 1, row[1], row[2]) for row in said] == [
@@ -226,12 +226,12 @@ def test_of_many_columns_the_rare_kinds_are_named_and_the_rest_is_counted():
         pytest.param(outcome_of(["ant", "bee"], per_class=1), id="nothing held out"),
         pytest.param(outcome_of(["ant", "bee"], n=8), id="every label given"),
         pytest.param(
-            outcome_of(["ant", "bee"], answers=np.where(np.arange(60) < 8, np.arange(60) % 2, -1)), id="all empty"
+            outcome_of(["ant", "bee"], predictions=np.where(np.arange(60) < 8, np.arange(60) % 2, -1)), id="all empty"
         ),
         pytest.param(outcome_of(["ant", "bee"], X=np.zeros((60, 1))), id="rows all alike"),
         pytest.param(outcome_of(["ant", "bee"], X=sp.random(60, 500, 0.05, "csr", rng=0)), id="sparse"),
         pytest.param(outcome_of(["ant", "bee"], graph={}, seconds={}, columns=[]), id="no facts"),
-        pytest.param(outcome_of(["ant", "bee"], is_reached=np.arange(60) < 50), id="rows out of reach"),
+        pytest.param(outcome_of(["ant", "bee"], is_reached=np.arange(60) < 50), id="unreached rows"),
         pytest.param(outcome_of(["ant", "bee"], n=3, per_class=1), id="three rows"),
         pytest.param(outcome_of([f"class {i}" for i in range(120)], n=600), id="many classes"),
     ],
@@ -308,9 +308,9 @@ def test_principal_components_are_those_of_the_centred_rows(rng):
 
 def test_map_keeps_groups_apart_and_is_the_same_every_time(rng):
     X = np.repeat([[0.0] * 5, [50.0] * 5], 40, axis=0) + rng.normal(size=(80, 5))
-    place = places(X)
-    assert np.array_equal(place, places(X))
-    first, second = place[:40], place[40:]
+    drawn = positions(X)
+    assert np.array_equal(drawn, positions(X))
+    first, second = drawn[:40], drawn[40:]
     gap = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
     assert gap > first.std() + second.std()
 
@@ -322,7 +322,7 @@ def test_every_row_of_the_map_says_which_it_is():
 
 
 def test_classes_on_the_map_differ_in_colour_or_shape():
-    assert len({(place % 8, symbol(place, False)) for place in range(12)}) == 12
+    assert len({(colour % 8, symbol(colour, False)) for colour in range(12)}) == 12
 
 
 # The terminal
@@ -331,7 +331,7 @@ def test_classes_on_the_map_differ_in_colour_or_shape():
 def test_terminal_summary_says_it_all_in_few_lines():
     outcome = outcome_of([f"class {i}" for i in range(100)], n=1000, warnings=["Beware."])
     outcome.is_reached[-7:] = False
-    outcome.answers[-7:] = -1
+    outcome.predictions[-7:] = -1
     text = summary_text(outcome)
     for said in (
         "1,000 rows: 400 labels given, 593 filled in",
@@ -339,7 +339,7 @@ def test_terminal_summary_says_it_all_in_few_lines():
         "90 % interval",
         "hiding 400 given labels",
         "7 rows left without a label",
-        "7 rows to which no label leads",
+        "7 rows that no label reaches",
         "size (number); colour (category)",
         "id (numbers the rows)",
         "neighbors 10, weights adaptive, mu 0.00123, symmetric yes",

@@ -10,7 +10,15 @@ import pytest
 
 from greenlabel import label_table
 from greenlabel.errors import LabelError, TableError
-from greenlabel.tables.columns.rounds import CHANGED, CHECKED, GIVEN, NOTHING, as_written, judged, source_words
+from greenlabel.tables.columns.rounds import (
+    CHANGED,
+    CHECKED,
+    GIVEN,
+    NOTHING,
+    as_written,
+    round_of_columns,
+    source_words,
+)
 from greenlabel.tables.io import csv_text
 from greenlabel.tables.io.files import read_table, write_table
 from greenlabel.tables.labelling import predict_table
@@ -89,7 +97,7 @@ def other(label):
 def test_a_row_tells_by_itself_whether_it_is_a_label(cell, source, predicted, origin):
     column = pl.Series("kind", [cell], dtype=pl.String)
     words = source_words(pl.Series("kind_source", [source], dtype=pl.String))
-    found = judged(column, words, pl.Series([predicted], dtype=pl.String), ["?"])
+    found = round_of_columns(column, words, pl.Series([predicted], dtype=pl.String), ["?"])
     assert found.origin.tolist() == [origin]
     assert found.labels.to_list() == [cell if origin else None]
 

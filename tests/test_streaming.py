@@ -208,7 +208,7 @@ def test_the_report_says_that_it_is_made_from_a_sample(folder, monkeypatch):
 
 def small_sample(monkeypatch, size):
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", size)
-    monkeypatch.setattr(streaming, "LEAST_SAMPLE", size)
+    monkeypatch.setattr(streaming, "MIN_SAMPLE", size)
 
 
 def test_the_sample_holds_labelled_rows_and_depends_on_the_seed_alone():
@@ -427,7 +427,7 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
     "a pattern of CSV": (None, ["*.csv", "-t", "kind", "-o", "out/"], "is a pattern of .csv files; give one of them"),
     "other columns": (rewrite(1, lambda frame: frame.drop("size")), ROWS, "r1.parquet has 6 columns, "),
     "other types": (rewrite(2, lambda frame: frame.cast({"size": pl.String})), ROWS, "r2.parquet holds String values"),
-    "torn": (tear, ROWS, "r1.parquet is torn, or no Parquet file"),
+    "corrupt": (tear, ROWS, "r1.parquet is corrupt, or no Parquet file"),
     "no target": (None, ["rows", "-t", "kinds"], "no column 'kinds'; did you mean 'kind'?"),
     "full": (everywhere(lambda frame: frame.with_columns(kind=pl.col("row") % 2)), ROWS, "has a label already"),
     "empty": (everywhere(lambda frame: frame.with_columns(kind=pl.lit(None))), ROWS, "holds no label in 600 rows"),
@@ -578,7 +578,7 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
         "nearest-anchors",
         "sum-products",
         "answer-all-rows",
-        "answer-new-rows",
+        "predict-new-rows",
     } <= names
 
 

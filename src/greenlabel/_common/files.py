@@ -25,18 +25,18 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """The same for a folder: one that was there before is removed when the new one has taken its place."""
+    """The same for a folder: one that was there before is removed when the new one has its name."""
     with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         draft.mkdir()
         yield draft
         if path.exists():
-            trade_places(draft, path)
+            swap_names(draft, path)
         else:
             draft.rename(path)
 
 
-def trade_places(one: Path, other: Path) -> None:
+def swap_names(one: Path, other: Path) -> None:
     """Two folders swap their names, at once where the system can, so that neither name is ever without a folder."""
     if not exchange(one, other):
         aside = one.with_name(f"{one.name}.before")

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from greenlabel.errors import MemoryLimitError, ParameterError, UnreachedWarning
 
-UNREACHED_SHARE = 0.01  # of the rows: more than that are a warning
+UNREACHED_SHARE = 0.01  # of the rows; more of them are a warning
 
 
 def check_integer(name: str, value: Any, minimum: int, *, offer: str = "") -> int:
@@ -81,17 +81,17 @@ def choose_mu(mu: Any, shift: float, n: int) -> float:
     return (shift or 1.0) / n if mu == "auto" else float(mu)
 
 
-def cut_neighbors(k: int, most: int, of: str) -> int:
-    if k > most:
-        warn(f"n_neighbors={k} is too many for {most + 1} {of}; {most} are used.")
-    return min(k, most)
+def cut_neighbors(k: int, max_k: int, of: str) -> int:
+    if k > max_k:
+        warn(f"n_neighbors={k} is too many for {max_k + 1} {of}; {max_k} are used.")
+    return min(k, max_k)
 
 
 def warn_unreached(unreached: int, n: int) -> None:
     if unreached > UNREACHED_SHARE * n:
         warn(
             f"{unreached:,} of {n:,} rows are reached by no label and get the most frequent one; label a row of each "
-            "group of rows, raise n_neighbors, or use BlendedClassifier (method='auto'): its other models answer them.",
+            "group of rows, raise n_neighbors, or use BlendedClassifier (method='auto'): its other models reach them.",
             UnreachedWarning,
         )
 

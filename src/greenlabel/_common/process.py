@@ -19,7 +19,7 @@ INTERRUPTED = 128 + signal.SIGINT  # the exit code, as shells have it
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Imports that take their time: Ctrl-C ends the process at once; and no garbage is looked for, modules are none."""
+    """Imports that take their time: Ctrl-C ends the process at once, and the garbage collector rests."""
     try:
         before = signal.signal(signal.SIGINT, leave)
     except ValueError:  # not the main thread, which alone has signals
@@ -38,7 +38,7 @@ def leave(number: int, frame: Any) -> None:
 
 
 def flush() -> None:
-    """What was printed goes out now, where a closed pipe can still be answered."""
+    """What was printed goes out now, while a closed pipe can still be handled."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

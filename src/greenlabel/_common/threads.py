@@ -2,7 +2,7 @@
 
 NumPy, SciPy and faiss each keep threads of their own, which wait for work by spinning, and which round a product
 otherwise than one thread does. So linear algebra runs on one thread here, and the blocks of rows run side by side:
-nothing waits, and the answer of a block is the same on any number of threads.
+nothing waits, and the result of a block is the same on any number of threads.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from typing import TypeVar
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @cache
@@ -32,9 +32,10 @@ def n_threads() -> int:
     return max((library.num_threads for library in _controller().lib_controllers), default=1)
 
 
-def in_parallel(work: Callable[[Block], Answer], blocks: Iterable[Block]) -> list[Answer]:
+def in_parallel(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
     """work(block) of every block, in their order; blocks run side by side, each on one thread."""
-    blocks, threads = list(blocks), n_threads()
+    blocks = list(blocks)
+    threads = n_threads()
     with one_thread():
         if min(len(blocks), threads) < 2:
             return [work(block) for block in blocks]

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from greenlabel._common.threads import in_parallel
 from greenlabel.blend.task import Expert, Floats, Ints, Task
 from greenlabel.blend.weights import log_evidence
-from greenlabel.graph.neighbors import all_distances, row_blocks
+from greenlabel.graph.distances import all_distances, row_blocks
 
 KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal

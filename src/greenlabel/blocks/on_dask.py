@@ -3,12 +3,12 @@
     from_dask(X)          blocks are the chunks of a Dask array, or the partitions of a Dask frame
     from_zarr(path)       blocks are the chunks of a zarr array
     distribute(blocks)    blocks of any other source, read by the workers
-    cluster(address)      until it ends, blocks run there
-    connect(address)      a client of a cluster; until it is closed, blocks run there, otherwise on threads here
+    cluster(address)      blocks run there until the context ends
+    connect(address)      a client of a cluster: blocks run there until it is closed, and without one on threads here
 
 All steps of a block are one task, named after the last of them; sums are added up as a tree. Only the anchors travel to
-the workers, and only sums and answers come back. A task can be done again at any time, so a lost worker costs its work
-and no more: steps are part of the graph, never data that somebody has to hold.
+the workers, and only sums and predictions come back. A task can be done again at any time, so a worker that dies costs
+its work and no more: steps are part of the graph, never data that somebody has to hold.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
-from greenlabel.blocks.rows import Blocks, Ints, Reader, Step, given, n_rows, pick
+from greenlabel.blocks.rows import Blocks, Ints, Reader, Step, in_memory, n_rows, pick
 from greenlabel.blocks.rows import apply as apply_step
 from greenlabel.errors import ClusterError, DataError
 
@@ -41,11 +41,11 @@ with requires("dask"):
 ADDED_AT_ONCE = 8  # sums that one task of the tree adds up
 AHEAD = 2  # blocks in work per thread of the cluster beyond the one whose turn it is: more would fill the client
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**30}  # bytes
-PATIENCE = 10  # seconds for a scheduler to answer
+PATIENCE = 10  # seconds for a scheduler to respond
 
 
 class DaskBlocks(Blocks):
-    """Blocks that Dask computes: its own ones, and the steps that each of them then goes through."""
+    """Blocks that Dask computes: its own ones, and the steps that follow on each."""
 
     def __init__(self, parts: list[Delayed], sizes: Sequence[int], steps: tuple[Step, ...] = (), origin: Any = None):
         super().__init__(sizes)
@@ -69,18 +69,21 @@ class DaskBlocks(Blocks):
         return DaskBlocks(self._parts, np.diff(self.starts).tolist(), (*self._steps, step), self._origin)
 
     def keep(self) -> Blocks:
-        """On the workers; what is lost with one of them is computed again."""
+        """Kept on the workers; what dies with one of them is computed again."""
         kept = submit(dask.persist, *self._tasks(self._steps))
         return DaskBlocks(list(kept), np.diff(self.starts).tolist())
 
     def map(self, step: Step) -> Iterator[Any]:
         steps = (*self._steps, step)
-        held = submit(dask.persist, shared(steps))[0]  # sent once, not with every block; lost if it were not held
+        held = submit(dask.persist, shared(steps))[
+            0
+        ]  # sent once, not with every block; Dask drops it unless it is held
         yield from in_order(self._tasks(steps, held))
         self.finish()
 
     def sum(self, step: Step) -> Any:
-        parts, name = self._tasks((*self._steps, step)), f"add-up-{uuid4().hex}"
+        parts = self._tasks((*self._steps, step))
+        name = f"add-up-{uuid4().hex}"
         while len(parts) > 1:
             groups = in_groups(parts, ADDED_AT_ONCE)
             parts = [delayed(add_up)(group, dask_key_name=(name, len(parts), i)) for i, group in enumerate(groups)]
@@ -90,17 +93,19 @@ class DaskBlocks(Blocks):
 
     def take(self, rows: Ints) -> list[tuple[Ints, Any]]:
         cuts = np.searchsorted(rows, self.starts)
-        places = [(i, rows[cuts[i] : cuts[i + 1]]) for i in np.flatnonzero(np.diff(cuts)).tolist()]
-        steps, name = shared(self._steps), f"take-rows-{uuid4().hex}"
+        pieces = [(i, rows[cuts[i] : cuts[i + 1]]) for i in np.flatnonzero(np.diff(cuts)).tolist()]
+        steps = shared(self._steps)
+        name = f"take-rows-{uuid4().hex}"
         tasks = [
             delayed(take_some)(self._parts[i], numbers, numbers - self.starts[i], steps, dask_key_name=(name, i))
-            for i, numbers in places
+            for i, numbers in pieces
         ]
-        return list(zip([numbers for _, numbers in places], submit(dask.compute, *tasks), strict=True))
+        return list(zip([numbers for _, numbers in pieces], submit(dask.compute, *tasks), strict=True))
 
     def collect(self, step: Step, like: NDArray[Any]) -> Any:
         """A Dask array, not yet computed."""
-        tasks, sizes = self._tasks((*self._steps, step)), np.diff(self.starts).tolist()
+        tasks = self._tasks((*self._steps, step))
+        sizes = np.diff(self.starts).tolist()
         parts = [
             da.from_delayed(task, (size, *like.shape[1:]), like.dtype) for task, size in zip(tasks, sizes, strict=True)
         ]
@@ -110,7 +115,8 @@ class DaskBlocks(Blocks):
         """One task for each block, which does all the steps."""
         if not steps:
             return self._parts
-        name, all_steps = f"{readable(steps[-1])}-{uuid4().hex}", shared(steps) if as_task is None else as_task
+        name = f"{readable(steps[-1])}-{uuid4().hex}"
+        all_steps = shared(steps) if as_task is None else as_task
         return [
             delayed(do_steps)(part, self.rows(i), all_steps, dask_key_name=(name, i))
             for i, part in enumerate(self._parts)
@@ -127,7 +133,7 @@ def readable(step: Any) -> str:
 
 def shared(steps: tuple[Step, ...]) -> Delayed:
     """Steps as a task of their own, so that a graph holds them once, not with every block."""
-    return delayed(partial(given, Steps(steps)))(dask_key_name=f"steps-{uuid4().hex}")
+    return delayed(partial(in_memory, Steps(steps)))(dask_key_name=f"steps-{uuid4().hex}")
 
 
 def submit(verb: Any, *tasks: Delayed) -> Any:
@@ -144,7 +150,7 @@ class Steps:
 
     def __call__(self, rows: Any, block: Any) -> Any:
         for step in self.steps:
-            block = apply_step(step, rows, partial(given, block))
+            block = apply_step(step, rows, partial(in_memory, block))
         return block
 
 
@@ -152,8 +158,8 @@ def do_steps(block: Any, rows: range, steps: Steps) -> Any:
     return steps(rows, block)
 
 
-def take_some(block: Any, numbers: Ints, places: Ints, steps: Steps) -> Any:
-    return steps(numbers, pick(block, places))
+def take_some(block: Any, numbers: Ints, indices: Ints, steps: Steps) -> Any:
+    return steps(numbers, pick(block, indices))
 
 
 def in_groups(tasks: list[Delayed], size: int) -> list[list[Delayed]]:
@@ -192,7 +198,7 @@ def connect(address: str, patience: float = PATIENCE) -> Client:
     """A client of the scheduler at an address such as tcp://host:8786; "local" starts a cluster on this machine."""
     if address == "local":
         return start_local(dask.system.CPU_COUNT)
-    if not answers(address, patience):
+    if not responds(address, patience):
         raise ClusterError(
             f"no Dask scheduler answers at {address} within {patience:g} seconds; check the address, and start one "
             "with `dask scheduler`."
@@ -202,7 +208,7 @@ def connect(address: str, patience: float = PATIENCE) -> Client:
 
 @contextmanager
 def cluster(address: str, n_workers: int | None = None) -> Iterator[None]:
-    """Blocks run there as long as this lasts; a cluster that breaks down meanwhile is one sentence."""
+    """Blocks run there until the context ends; a cluster that breaks down is an error of one sentence."""
     client = start_local(n_workers) if address == "local" and n_workers else connect(address)
     with client:
         try:
@@ -215,23 +221,23 @@ def cluster(address: str, n_workers: int | None = None) -> Iterator[None]:
 
 
 def start_local(n_workers: int) -> Client:
-    """A cluster of so many processes on this machine, which ends with its client.
+    """A cluster of ``n_workers`` processes on this machine, which ends with its client.
 
-    Dask makes its workers give memory back to the system at once. Steps use the same amount again and again; to get it
-    anew each time costs a third of their time.
+    Dask makes its workers give memory back to the system at once. Steps use the same amount again and again; getting
+    it anew each time would cost a third of their time.
     """
     environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
     with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
         return Client(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
 
 
-def answers(address: str, patience: float) -> bool:
-    """Whether anybody there speaks as Dask does. A client by itself would wait for ever for one that says nothing."""
-    heard: list[bool] = []
+def responds(address: str, patience: float) -> bool:
+    """Whether a Dask scheduler is there. A client by itself would wait for ever for an address that says nothing."""
+    replies: list[bool] = []
 
     async def ask() -> None:
         comm = await comm_connect(address, timeout=patience)
-        heard.append(True)
+        replies.append(True)
         await comm.close()
 
     def ask_or_fail() -> None:
@@ -241,7 +247,7 @@ def answers(address: str, patience: float) -> bool:
     asking = Thread(target=ask_or_fail, daemon=True)
     asking.start()
     asking.join(patience)
-    return bool(heard)
+    return bool(replies)
 
 
 def from_dask(X: Any) -> Blocks:
@@ -274,6 +280,6 @@ def distribute(blocks: Blocks) -> Blocks:
     """Blocks that the workers read, from a disk that all of them see."""
     name = f"read-rows-{uuid4().hex}"
     parts = [delayed(blocks.reader(i))(dask_key_name=(name, i)) for i in range(len(blocks))]
-    spread = DaskBlocks(parts, np.diff(blocks.starts).tolist(), origin=blocks)
-    spread.names = blocks.names
-    return spread
+    distributed = DaskBlocks(parts, np.diff(blocks.starts).tolist(), origin=blocks)
+    distributed.names = blocks.names
+    return distributed

@@ -4,7 +4,7 @@
     .through(AsMatrix(path))          blocks are arrays: all columns are numbers, or fixed-size lists of numbers
 
 A path is a file, a folder (all .parquet files in it, by name) or a pattern such as rows/*.parquet. Files are looked at
-once; one that is torn, or changes while it is read, ends the run with its name.
+once; one that is corrupt, or changes while it is read, is an error that names it.
 """
 
 import glob
@@ -42,7 +42,7 @@ class ParquetBlocks(Blocks):
         self._columns = [name for name in columns[0].names if name != without]
         groups = [(mark, group) for mark in self._marks for group in range(metadata(mark).num_row_groups)]
         sizes = [metadata(mark).row_group(group).num_rows for mark, group in groups]
-        self._groups = [place for place, size in zip(groups, sizes, strict=True) if size]
+        self._groups = [group for group, size in zip(groups, sizes, strict=True) if size]
         super().__init__([size for size in sizes if size])
         self.names = self._columns
 
@@ -66,7 +66,7 @@ class ParquetBlocks(Blocks):
         return [(mark.path, schema_of(mark)) for mark in self._marks]
 
     def only(self, names: list[str]) -> "ParquetBlocks":
-        """The same rows, of which these columns alone are read."""
+        """The same rows, with these columns alone."""
         some = ParquetBlocks.__new__(ParquetBlocks)
         some.__dict__ = {**self.__dict__, "_columns": names, "names": names}
         return some
@@ -85,7 +85,7 @@ class ParquetBlocks(Blocks):
         known = schema_of(self._marks[0]).names
         if name not in known:
             raise LabelError(f"{self._path} has no column {name!r}; it has {', '.join(known)}.")
-        parts = [read_group(*place, [name]).column(name) for place in self._groups]
+        parts = [read_group(*group, [name]).column(name) for group in self._groups]
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks]).to_numpy()
 
 
@@ -109,16 +109,16 @@ def metadata(mark: FileMark) -> Any:
     try:
         return pq.read_metadata(mark.path)
     except (OSError, pa.ArrowException) as error:
-        raise torn(mark, error) from error
+        raise corrupt(mark, error) from error
 
 
 def schema_of(mark: FileMark) -> Any:
     return metadata(mark).schema.to_arrow_schema()
 
 
-def torn(mark: FileMark, error: Exception) -> DataError:
+def corrupt(mark: FileMark, error: Exception) -> DataError:
     reason = str(error).splitlines()[0].rstrip(".")
-    return DataError(f"{mark.path} is torn, or no Parquet file ({reason}); write it again, or take it away.")
+    return DataError(f"{mark.path} is corrupt, or no Parquet file ({reason}); write it again, or take it away.")
 
 
 def check_columns(mark: FileMark, schema: Any, first: FileMark, expected: Any) -> None:
@@ -138,7 +138,7 @@ def read_group(mark: FileMark, group: int, columns: list[str]) -> Any:
         with pq.ParquetFile(mark.path, metadata=metadata(mark)) as file:
             return file.read_row_group(group, columns=columns)
     except (OSError, pa.ArrowException) as error:
-        raise torn(mark, error) from error
+        raise corrupt(mark, error) from error
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class AsMatrix:
         return X
 
     def _numbers(self, name: str, column: Any) -> NDArray[Any]:
-        """(rows, 1), or (rows, length) of a column of lists; an empty cell is NaN."""
+        """(rows, 1), or (rows, length) for a column of lists; an empty cell is NaN."""
         kind = column.type
         if pa.types.is_fixed_size_list(kind) and not column.null_count:
             flat = column.combine_chunks().flatten()

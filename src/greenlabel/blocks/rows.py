@@ -1,19 +1,19 @@
 """Row blocks: all rows of a data set, with one block of them in memory at a time.
 
-Two verbs do all the work, in this process or on a cluster (dask_blocks):
+Two verbs do all the work, in this process or on a cluster (``on_dask``):
 
-    blocks.sum(step)      step(rows, block) of every block, added up by +
-    blocks.map(step)      step(rows, block) of every block, one after the other in the order of the rows
+    blocks.sum(step)      the sum of step(rows, block) over all blocks
+    blocks.map(step)      step(rows, block) for each block, in the order of the rows
 
-``rows`` are the numbers of the block's rows in the whole, ``block`` is what the source reads: an array, a table, or
-what an earlier step made of it. A step is a function of one block alone; to run on a cluster it must be picklable.
+``rows`` are the row numbers of the block, counted over all blocks; ``block`` is what the source reads: an array, a
+table, or what an earlier step made of it. A step is a function of one block alone; on a cluster it must be picklable.
 
     blocks.through(step)  the blocks that step makes of these, each when it is read
     blocks.keep()         the same blocks, read once and held in memory
     blocks.take(rows)     some of the rows
     blocks.collect(step)  the arrays that step makes of all blocks, as one
 
-So features of a table, its nearest anchors and their answers are source.through(features).through(nearest).map(answer).
+The predictions for a table are source.through(features).through(nearest_anchors).map(predict).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ Step = Callable[[Any, Any], Any]  # of row numbers and a block
 Reader = Callable[[], Any]
 
 BLOCK_ROWS = 2**18  # of an array: each step cuts its blocks into smaller ones where it needs memory of its own
-NPY_BYTES = 2**27  # that are read at once from a file
+NPY_BYTES = 2**27  # read at once from a file
 
 
 class Blocks:
@@ -82,10 +82,10 @@ class Blocks:
         return Through(self, step)
 
     def keep(self) -> "Blocks":
-        return Kept(list(self.map(same)))
+        return Kept(list(self.map(identity)))
 
     def take(self, rows: Ints) -> list[tuple[Ints, Any]]:
-        """Some rows, their numbers ascending, as pieces: the numbers and what is read of them."""
+        """Some rows, by ascending row numbers, as pieces: the numbers, and what is read of them."""
         cuts = np.searchsorted(rows, self.starts)
         pieces = []
         for i in np.flatnonzero(np.diff(cuts)).tolist():
@@ -94,7 +94,7 @@ class Blocks:
         return pieces
 
     def some(self, rows: Ints) -> tuple[Any, Ints]:
-        """An array that holds these rows, and their places in it."""
+        """An array that holds these rows, and their indices in it."""
         return stack([piece for _, piece in self.take(rows)]), np.arange(len(rows))
 
     def collect(self, step: Step, like: NDArray[Any]) -> Any:
@@ -102,16 +102,18 @@ class Blocks:
         return np.concatenate([like, *self.map(step)])
 
 
-def same(rows: Sequence[int], block: Any) -> Any:
+def identity(rows: Sequence[int], block: Any) -> Any:
+    """The step that changes nothing."""
     return block
 
 
-def given(block: Any) -> Any:
+def in_memory(block: Any) -> Any:
+    """Reads a block that is there already."""
     return block
 
 
 def apply(step: Step, rows: Sequence[int], reader: Reader) -> Any:
-    """What a step makes of a block that is read now."""
+    """Read a block and do a step."""
     block = reader()
     if n_rows(block) != len(rows):
         raise DataError(
@@ -125,8 +127,8 @@ def n_rows(block: Any) -> int:
     return int(block.shape[0]) if hasattr(block, "shape") else len(block)
 
 
-def pick(block: Any, places: Ints) -> Any:
-    return block.pick(places) if hasattr(block, "pick") else _safe_indexing(block, places)
+def pick(block: Any, indices: Ints) -> Any:
+    return block.pick(indices) if hasattr(block, "pick") else _safe_indexing(block, indices)
 
 
 def stack(parts: list[Any]) -> Any:
@@ -141,7 +143,7 @@ class ArrayBlocks(Blocks):
         self.X = X
 
     def reader(self, i: int) -> Reader:
-        return partial(given, self.X if len(self) == 1 else self.X[self.starts[i] : self.starts[i + 1]])
+        return partial(in_memory, self.X if len(self) == 1 else self.X[self.starts[i] : self.starts[i + 1]])
 
     def some(self, rows: Ints) -> tuple[Any, Ints]:
         return self.X, rows
@@ -171,11 +173,11 @@ class NpyBlocks(Blocks):
 
 
 def look_at_npy(mark: FileMark) -> Any:
-    """The array as a memory map, of which nothing is read."""
+    """The array as a memory map; nothing is read yet."""
     try:
         X = np.load(mark.path, mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
-        raise torn_npy(mark, error) from error
+        raise corrupt_npy(mark, error) from error
     if X.ndim != 2:
         raise DataError(f"{mark.path} holds an array of shape {X.shape}; give one row of numbers for each item.")
     if not X.flags.c_contiguous:
@@ -183,8 +185,8 @@ def look_at_npy(mark: FileMark) -> Any:
     return X
 
 
-def torn_npy(mark: FileMark, error: Any) -> DataError:
-    return DataError(f"{mark.path} is torn, or no .npy file of numbers ({error}); write it again.")
+def corrupt_npy(mark: FileMark, error: Any) -> DataError:
+    return DataError(f"{mark.path} is corrupt, or no .npy file of numbers ({error}); write it again.")
 
 
 def read_npy(mark: FileMark, offset: int, dtype: Any, width: int, stretches: list[range]) -> NDArray[Any]:
@@ -198,7 +200,7 @@ def read_npy(mark: FileMark, offset: int, dtype: Any, width: int, stretches: lis
             file.seek(offset + stretch.start * row_bytes)
             room: Any = X[start:stop].reshape(-1).view(np.uint8)
             if file.readinto(room) < len(stretch) * row_bytes:
-                raise torn_npy(mark, f"it ends before row {stretch.stop}")
+                raise corrupt_npy(mark, f"it ends before row {stretch.stop}")
     return X
 
 
@@ -232,7 +234,7 @@ class Kept(Blocks):
         self._blocks = blocks
 
     def reader(self, i: int) -> Reader:
-        return partial(given, self._blocks[i])
+        return partial(in_memory, self._blocks[i])
 
     def keep(self) -> Blocks:
         return self
@@ -247,9 +249,9 @@ class Joined(Blocks):
         self._offsets = np.concatenate([[0], np.cumsum([source.n for source in sources])])
 
     def _parts(self, step: Step) -> Iterator[tuple[Blocks, Step]]:
-        """Each source, and the step with rows numbered as in the whole."""
+        """Each source, and the step with rows counted over all sources."""
         for source, offset in zip(self._sources, self._offsets.tolist(), strict=False):
-            yield source, partial(shifted, step, offset)
+            yield source, partial(with_offset, step, offset)
 
     def map(self, step: Step) -> Iterator[Any]:
         for source, own_step in self._parts(step):
@@ -275,7 +277,8 @@ class Joined(Blocks):
         return np.concatenate([source.collect(own_step, like) for source, own_step in self._parts(step)])
 
 
-def shifted(step: Step, offset: int, rows: Sequence[int], block: Any) -> Any:
+def with_offset(step: Step, offset: int, rows: Sequence[int], block: Any) -> Any:
+    """A step on rows whose numbers begin at an offset."""
     moved = range(rows.start + offset, rows.stop + offset) if isinstance(rows, range) else np.asarray(rows) + offset
     return step(moved, block)
 

@@ -20,7 +20,7 @@ from greenlabel.errors import DataError, LabelError
 
 
 def open_rows(X: Any, y: Any = None, block_rows: int | None = None) -> tuple[Blocks | None, Any]:
-    """The source of the rows, and the labels. ``block_rows`` cuts arrays into blocks of so many rows."""
+    """The source of the rows, and the labels. ``block_rows`` is the number of rows of a block of an array."""
     source = _as_blocks(X, y if isinstance(y, str) else None, block_rows)
     if isinstance(y, str):
         if not hasattr(source, "column"):

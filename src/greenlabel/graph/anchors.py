@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.errors import DataError, ParameterError
+from greenlabel.graph.distances import row_blocks, working
 from greenlabel.graph.duplicates import distinct_rows
-from greenlabel.graph.neighbors import Search, centre, coordinates, kmeans_groups, neighbour_matrix, row_blocks, working
-from greenlabel.graph.projection import Projection, sample_rows
+from greenlabel.graph.neighbors import Search, kmeans_groups, neighbour_matrix
+from greenlabel.graph.projection import Projection, centre, coordinates, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel.graph.neighbors import row_blocks
+from greenlabel.graph.distances import row_blocks
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

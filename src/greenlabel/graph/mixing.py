@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError
 from greenlabel.graph.anchors import mixing_weights
-from greenlabel.graph.neighbors import Search, neighbour_matrix, row_blocks
+from greenlabel.graph.distances import row_blocks
+from greenlabel.graph.neighbors import Search, neighbour_matrix
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -103,7 +104,7 @@ class GramSum:
 
     @classmethod
     def of(cls, m: int, near: Near) -> "GramSum":
-        return cls(m, len(near), None, [near])._worked_off(ROWS_AT_ONCE)
+        return cls(m, len(near), None, [near])._flush(ROWS_AT_ONCE)
 
     def __add__(self, other: "GramSum") -> "GramSum":
         if self.n + other.n > MOST_ROWS:
@@ -111,11 +112,11 @@ class GramSum:
         halves = [part.halves for part in (self, other) if part.halves is not None]
         total = sum(halves[1:], start=halves[0]) if halves else None
         together = GramSum(self.m, self.n + other.n, total, self.waiting + other.waiting)
-        return together._worked_off(ROWS_AT_ONCE)
+        return together._flush(ROWS_AT_ONCE)
 
-    def _worked_off(self, least: int) -> "GramSum":
-        """With nothing waiting, if at least so many rows do."""
-        if not self.waiting or sum(map(len, self.waiting)) < least:
+    def _flush(self, min_rows: int) -> "GramSum":
+        """The same sum with nothing waiting, if at least ``min_rows`` rows do."""
+        if not self.waiting or sum(map(len, self.waiting)) < min_rows:
             return self
         size = self.m * (self.m + 1) // 2
         halves = np.zeros((2, size), np.int64) if self.halves is None else self.halves.copy()
@@ -126,7 +127,7 @@ class GramSum:
 
     def gram(self) -> Floats:
         """Z'Z (m, m)."""
-        halves = self._worked_off(0).halves
+        halves = self._flush(0).halves
         assert halves is not None
         upper = halves[0] / HALF + halves[1] / HALF**2
         G = np.empty((self.m, self.m))

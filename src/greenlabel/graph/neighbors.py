@@ -1,25 +1,25 @@
-"""Nearest points by Euclidean distance; the only module that imports faiss.
+"""Nearest points by Euclidean distance.
 
     dist2, index = search.nearest(X, k)        both (n, k), nearest first; equal distances in the order of their index
 
 Engines find candidates; the squared distances of the candidates are then taken anew by direct difference, in float64
-where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 x'p is never the answer: with features
-in the tens of thousands it loses the small distances.
+where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 x'p never decides: with features in
+the tens of thousands it loses the small distances.
 
     Float64Search    few pairs, or sparse features: exact, in double precision
     FlatSearch       exact at the price of one matrix product (faiss);
                      a row for which float32 is too coarse, or many points equally far, goes to Float64Search
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
-                     a row whose answer the bound does not prove goes to FlatSearch
+                     a row whose neighbours the bound does not prove goes to FlatSearch
     ClusterSearch    approximate, for graphs of many rows: an inverted file on the principal axes (faiss)
 
-No answer depends on the number of threads: the blocks of rows are the same on any machine, each is searched on one
-thread, and what rounding could decide is decided by direct difference.
+The neighbours do not depend on the number of threads: the blocks of rows are the same on any machine, each is searched
+on one thread, and what rounding could decide is decided by direct difference.
 
-X (n, d) rows that ask     P (m, d) points that are searched     k neighbours
+X (n, d) rows whose neighbours are wanted     P (m, d) points that are searched     k neighbours
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -27,18 +27,17 @@ import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from greenlabel._common.threads import in_parallel, one_thread
-from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 
-BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
-FLOAT64_PAIRS = 2**24  # up to so many (row, point) pairs, double precision costs nothing to speak of
-EXACT_OPERATIONS = 1e11  # up to so many multiplications a k-NN graph is searched exactly (about two seconds)
+FLOAT64_PAIRS = 2**24  # (row, point) pairs up to which double precision costs nothing to speak of
+EXACT_OPERATIONS = 1e11  # multiplications up to which a k-NN graph is searched exactly (about two seconds)
 QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where few do not do
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
@@ -46,40 +45,6 @@ CLUSTER_AXES = 64
 CLUSTERS_PROBED = 12
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
-FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")))
-
-
-def row_blocks(n: int, values_per_row: int) -> Iterator[slice]:
-    """Slices that cover n rows, each of about BLOCK_VALUES numbers; what is found for a row is some 64 numbers too."""
-    size = max(1, BLOCK_VALUES // max(64, values_per_row))
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def working(X: Any) -> Any:
-    """X in float32 where that holds its values, in float64 otherwise; sparse rows stay sparse."""
-    if sp.issparse(X):
-        return X.tocsr().astype(np.float64, copy=False)
-    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype in FLOAT32_TYPES else np.float64)
-
-
-def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
-    return np.ascontiguousarray(X - mean, dtype=np.float32)
-
-
-def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:
-    """Q = (X - mean) V of one block of rows; to be called on one thread."""
-    V = np.ascontiguousarray(projection.axes[:, :n_axes], dtype=np.float32)
-    return centre(X, projection.mean) @ V
-
-
-def squared_norms(X: Any) -> NDArray[np.float64]:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    if X.dtype != np.float32:
-        return np.einsum("nd,nd->n", X, X)
-    norm2 = np.empty(len(X), np.float32)
-    faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
-    return norm2.astype(np.float64)
 
 
 def copy_numbers(P: Any) -> Ints:
@@ -93,40 +58,6 @@ def copy_numbers(P: Any) -> Ints:
     copy = np.empty(len(order), np.intp)
     copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return copy
-
-
-def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
-    """Distances (n, m) of all rows to all points, for kernels: sums of absolute differences, or of their squares.
-
-    In single precision where there are many: kernels fall off smoothly.
-    """
-    if sp.issparse(X) or sp.issparse(P):
-        from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to import, seldom needed
-
-        X, P = sp.csr_matrix(X), sp.csr_matrix(P)
-        return manhattan_distances(X, P) if absolute else euclidean_distances(X, P, squared=True)
-    if X.shape[0] * P.size <= BLOCK_VALUES:
-        return cdist(X, P, "cityblock" if absolute else "sqeuclidean")
-    X, P = (np.ascontiguousarray(A, np.float32) for A in (X, P))
-    return faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2)
-
-
-def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
-    """Squared distance of row i to each of the points index[i], by direct difference."""
-    n, k = index.shape
-    if sp.issparse(X) or sp.issparse(P):
-        pairs = sp.csr_array(X)[np.repeat(np.arange(n), k)] - sp.csr_array(P)[index.ravel()]
-        return np.asarray(pairs.multiply(pairs).sum(axis=1), dtype=np.float64).reshape(n, k)
-    if X.dtype == np.float32 and P.dtype == np.float32:
-        short, ids = np.empty((n, k), np.float32), np.ascontiguousarray(index, np.int64)
-        pointers = map(faiss.swig_ptr, (short, np.ascontiguousarray(X), P, ids))
-        faiss.fvec_L2sqr_by_idx(*pointers, X.shape[1], n, k)  # type: ignore[attr-defined]
-        return short.astype(np.float64)
-    dist2 = np.empty((n, k))
-    for rows in row_blocks(n, k * X.shape[1]):
-        gap = X[rows, None, :] - P[index[rows]]
-        dist2[rows] = np.einsum("ikd,ikd->ik", gap, gap)
-    return dist2
 
 
 def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own: Ints | None) -> Found:
@@ -203,7 +134,7 @@ def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X
 class Float64Search(Search):
     """All points that may be among the nearest by double precision are compared by direct difference.
 
-    Of equal points more than an answer can hold, only the first ones take part.
+    Equal points beyond the number of neighbours wanted take no part; the first ones do.
     """
 
     def __init__(self, P: Any):
@@ -226,8 +157,8 @@ class Float64Search(Search):
         noise = FLOAT64_ROUNDING * (x2 + p2.max())
         if X.dtype == np.float32:
             noise += FLOAT32_ROUNDING * limit  # of the direct difference
-        row, place = np.nonzero(dist2 <= limit + 2 * noise)
-        return nearest_pairs(X, self.P, row, ids[place], k, own)
+        row, column = np.nonzero(dist2 <= limit + 2 * noise)
+        return nearest_pairs(X, self.P, row, ids[column], k, own)
 
     def _centre(self, X: Any) -> Any:
         return X if sp.issparse(X) else X - self._mean
@@ -256,7 +187,7 @@ class FlatSearch(Search):
         return redo(found, unproven, self._careful.nearest, X, own)
 
     def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
-        """The nearest of so many candidates, and the rows for which that is not proven to be the answer."""
+        """The nearest of ``wanted`` candidates, and the rows for which no proof says that these are the neighbours."""
         centred = centre(X, self._mean)
         _, candidates = faiss.knn(centred, self._centred, min(wanted, len(self.P)))
         dist2 = pair_distances(X, self.P, candidates)
@@ -276,7 +207,7 @@ class ReducedSearch(Search):
         |x - p|^2 >= |V'x - V'p|^2 + (r(x) - r(p))^2,    r(x) = |x - VV'x|, what the axes V leave of a row,
 
     itself a squared distance, in q + 1 dimensions. Where the bound of the last candidate exceeds the k-th
-    distance found, no other point can be nearer: the answer is proven.
+    distance found, no other point can be nearer: the neighbours are proven.
     """
 
     def __init__(self, P: Floats, projection: Projection):
@@ -394,10 +325,13 @@ def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> S
     return FlatSearch(P)
 
 
-def graph_search(P: Any, rng: np.random.Generator, most: float | None = None) -> Search:
-    """A search of rows among themselves: exact up to so many multiplications (EXACT_OPERATIONS), approximate beyond."""
+def graph_search(P: Any, rng: np.random.Generator, max_operations: float | None = None) -> Search:
+    """A search of rows among themselves: exact up to so many multiplications, approximate beyond.
+
+    EXACT_OPERATIONS is the limit; ``max_operations`` may lower it.
+    """
     n, d = P.shape
-    if sp.issparse(P) or n * n * d <= (EXACT_OPERATIONS if most is None else min(most, EXACT_OPERATIONS)):
+    if sp.issparse(P) or n * n * d <= min(max_operations or np.inf, EXACT_OPERATIONS):
         return exact_search(P, n)
     sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
     return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))

@@ -38,6 +38,16 @@ def principal_axes(sample: Floats, n_axes: int) -> Projection:
     return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
 
 
+def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
+    return np.ascontiguousarray(X - mean, dtype=np.float32)
+
+
+def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:
+    """Q = (X - mean) V of one block of rows; to be called on one thread."""
+    V = np.ascontiguousarray(projection.axes[:, :n_axes], dtype=np.float32)
+    return centre(X, projection.mean) @ V
+
+
 def sample_rows(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Row numbers of a sample without repeats, ascending; all rows where ``size`` reaches n."""
     if size >= n:

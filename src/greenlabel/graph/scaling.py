@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from greenlabel.graph.distances import working
 from greenlabel.graph.features import FAR
-from greenlabel.graph.neighbors import working
 from greenlabel.graph.projection import sample_rows
 
 Floats = NDArray[np.floating]

@@ -21,8 +21,9 @@ from scipy.sparse.csgraph import connected_components
 
 from greenlabel.errors import GraphError
 from greenlabel.graph.anchors import mixing_weights
+from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import AllDistinct
-from greenlabel.graph.neighbors import Search, neighbour_matrix, working
+from greenlabel.graph.neighbors import Search, neighbour_matrix
 
 Floats = NDArray[np.floating]
 

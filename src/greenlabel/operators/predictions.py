@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
+from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.mixing import Near
-from greenlabel.graph.neighbors import row_blocks
 from greenlabel.labels.encoding import ScoreDecoder
 
 Floats = NDArray[np.floating]

@@ -28,7 +28,8 @@ from sklearn.svm import SVC
 
 from greenlabel import AnchoredGreenClassifier, ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.datasets import keep_labels
-from greenlabel.graph.neighbors import graph_search, neighbour_matrix, working
+from greenlabel.graph.distances import working
+from greenlabel.graph.neighbors import graph_search, neighbour_matrix
 from greenlabel.graph.similarity import gaussian_width
 from greenlabel.labels.encoding import UNLABELED, signed
 from greenlabel.metrics import f1_macro, label_margin

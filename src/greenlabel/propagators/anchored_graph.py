@@ -19,10 +19,11 @@ from greenlabel._common.parameters import cut_neighbors
 from greenlabel.blocks.rows import Blocks, joined
 from greenlabel.errors import ParameterError
 from greenlabel.graph.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
+from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import are_equal
 from greenlabel.graph.features import FILL, CheckFeatures, check_finite, in_units, unit_of
 from greenlabel.graph.mixing import GramSum, Near, NearestAnchors, SumProducts, near_bytes
-from greenlabel.graph.neighbors import Search, exact_search, working
+from greenlabel.graph.neighbors import Search, exact_search
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 from greenlabel.graph.similarity import anchor_components
 

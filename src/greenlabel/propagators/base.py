@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.graph.neighbors import row_blocks
+from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.projection import sample_rows
 from greenlabel.graph.similarity import reached_components
 from greenlabel.labels.encoding import Labels, ScoreDecoder

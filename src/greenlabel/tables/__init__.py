@@ -6,10 +6,12 @@ outcome       predictions, and how far they can be trusted
 report        the result as a page, and for the terminal
 model_files   models as files
 
+frames        pandas and polars <-> polars
 filling       predictions into the table
 labelling     label_table, predict_table
-streaming     the same in blocks; opening its input and output
-commands, progress    the terminal
+passes, streaming     the same in blocks
+opening, from_files   from file to file, at once or in blocks
+commands, options, progress    the terminal
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Answers into the table: the filled column, and where each label is from and how sure it is.
+"""Predictions into the table: the filled column, and for each label its source and its confidence.
 
-n rows, c classes      answers (n,) place of the class of each row, -1 for none      probabilities (n, c)
+n rows, c classes      predictions (n,) index of the class of each row, -1 for none      probabilities (n, c)
 """
 
 from typing import Any
@@ -37,38 +37,38 @@ def check_confident(only_confident: float | None) -> None:
 
 
 def decided(probabilities: Any, only_confident: float | None) -> Any:
-    """(n,) the place of the most likely class; -1 where it is not likely enough."""
-    answers = probabilities.argmax(axis=1)
+    """(n,) the index of the most likely class; -1 where it is not likely enough."""
+    predictions = probabilities.argmax(axis=1)
     if only_confident is not None:
-        answers[probabilities.max(axis=1) < only_confident] = -1
-    return answers
+        predictions[probabilities.max(axis=1) < only_confident] = -1
+    return predictions
 
 
 def labelled_columns(
-    column: pl.Series, classes: list[Any], origin: Any, answers: Any, probabilities: Any
+    column: pl.Series, classes: list[Any], origin: Any, predictions: Any, probabilities: Any
 ) -> list[pl.Series]:
-    """The filled column, where each label is from and how sure it is, and what was filled in."""
+    """The filled column, the source and the confidence of each label, and what was filled in."""
     is_given = origin > 0
     # A value that stands for "no label" gives way to nothing where the row is left empty.
     column = column.set(pl.Series(~is_given), None)
-    filled = fill(column, classes, np.where(is_given, -1, answers))
+    filled = fill(column, classes, np.where(is_given, -1, predictions))
     predicted = filled.set(pl.Series(is_given), None).alias(f"{column.name}_predicted")
-    return [filled, *sureness(column.name, origin, answers, probabilities), predicted]
+    return [filled, *confidence_columns(column.name, origin, predictions, probabilities), predicted]
 
 
-def fill(column: pl.Series, classes: list[Any], answers: NDArray[np.integer]) -> pl.Series:
-    """The column with the classes of the answers in it; -1 leaves a cell as it is, without a label."""
+def fill(column: pl.Series, classes: list[Any], predictions: NDArray[np.integer]) -> pl.Series:
+    """The column with the predicted classes in it; -1 leaves a cell as it is, without a label."""
     labels = pl.Series(classes).cast(column.dtype)
-    places = pl.Series(np.maximum(answers, 0), dtype=pl.UInt32)
-    frame = pl.DataFrame({"old": column, "new": labels.gather(places), "answered": answers >= 0})
-    return frame.select(pl.when("answered").then("new").otherwise("old").alias(column.name)).to_series()
+    indices = pl.Series(np.maximum(predictions, 0), dtype=pl.UInt32)
+    frame = pl.DataFrame({"old": column, "new": labels.gather(indices), "is_predicted": predictions >= 0})
+    return frame.select(pl.when("is_predicted").then("new").otherwise("old").alias(column.name)).to_series()
 
 
-def sureness(target: str, origin: Any, answers: Any, probabilities: Any) -> list[pl.Series]:
-    """Where each label is from, and how sure it is: two columns of shares, 1 where it was given."""
+def confidence_columns(target: str, origin: Any, predictions: Any, probabilities: Any) -> list[pl.Series]:
+    """The source of each label, its confidence and its margin; both are 1 where the label was given."""
     is_given = origin > 0
     top = np.partition(probabilities, -2, axis=1)[:, -2:]
-    source = np.where(~is_given & (answers >= 0), "predicted", MARKS[origin])
+    source = np.where(~is_given & (predictions >= 0), "predicted", MARKS[origin])
     return [
         pl.Series(f"{target}_source", source.tolist(), dtype=pl.String),
         pl.Series(f"{target}_confidence", np.where(is_given, 1.0, top[:, 1]).round(4)),
@@ -89,7 +89,8 @@ def target_of_new_rows(old: Round, saved: SavedModel, holds_labels: bool | None 
 
     ``holds_labels`` says whether the whole table does, where this one is a part of it.
     """
-    labels, column = pl.Series(saved.classes), old.labels
+    labels = pl.Series(saved.classes)
+    column = old.labels
     if holds_labels is None:
         holds_labels = bool(old.origin.any())
     if not holds_labels and column.dtype != pl.String:
@@ -106,18 +107,18 @@ def target_of_new_rows(old: Round, saved: SavedModel, holds_labels: bool | None 
 
 
 def prediction_facts(
-    saved: SavedModel, old: Round, answers: Any, is_reached: Any, unseen: dict[str, int]
+    saved: SavedModel, old: Round, predictions: Any, is_reached: Any, unseen: dict[str, int]
 ) -> dict[str, Any]:
     """What new rows were given."""
     is_given = old.origin > 0
-    counts = np.bincount(answers[~is_given & (answers >= 0)], minlength=len(saved.classes))
+    counts = np.bincount(predictions[~is_given & (predictions >= 0)], minlength=len(saved.classes))
     return {
-        "rows": len(answers),
+        "rows": len(predictions),
         "target": saved.target,
         "labels_given": int(is_given.sum()),
         "label_sources": named_counts(old.counts),
         "labels_predicted": dict(zip(map(str, saved.classes), counts.tolist(), strict=True)),
-        "rows_left_empty": int((~is_given & (answers < 0)).sum()),
+        "rows_left_empty": int((~is_given & (predictions < 0)).sum()),
         "rows_not_reached": int((~is_reached & ~is_given).sum()),
         "values_never_seen": unseen,
     }

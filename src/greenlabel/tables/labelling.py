@@ -8,24 +8,26 @@ as it came.
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
 from greenlabel._common.parameters import check_choice, check_integer, warn_unreached
 from greenlabel._common.stages import Announce, Stages
 from greenlabel.blend.classifier import BlendedClassifier
-from greenlabel.errors import ParameterError, TableError
+from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
 from greenlabel.propagators.anchored import AnchoredPropagator
 from greenlabel.tables.columns.features import TableFeatures, choose_columns, matching
 from greenlabel.tables.columns.rounds import (
+    Round,
     added_names,
-    all_names,
     check_names_free,
     named_counts,
     read_round,
@@ -42,16 +44,17 @@ from greenlabel.tables.filling import (
     round_of_new_rows,
     target_of_new_rows,
 )
-from greenlabel.tables.io.files import VECTORS, as_vectors, check_names, nearest_name
+from greenlabel.tables.frames import as_polars, with_columns, with_vectors
+from greenlabel.tables.io.files import nearest_name
 from greenlabel.tables.model_files.saved import SavedModel
-from greenlabel.tables.outcome import HeldOut, Outcome
+from greenlabel.tables.outcome import Outcome, Validation
 from greenlabel.tables.report.page import summary_html, write_report
 from greenlabel.tables.report.summary import summary_text
 
 with requires("tables"):
     import polars as pl
 
-HELD_OUT_ROWS = 2_000  # given labels that are hidden in turn; more tell no more
+VALIDATION_ROWS = 2_000  # given labels that are hidden in turn; more of them say no more
 METHODS: dict[str, type[TransductiveClassifier]] = {
     "auto": BlendedClassifier,
     "green": GreenClassifier,
@@ -61,10 +64,11 @@ METHODS: dict[str, type[TransductiveClassifier]] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableResult(Outcome):
     """What ``label_table`` found out: shows itself in notebooks, prints as a summary, saves as a model or a page."""
 
-    frame: pl.DataFrame
+    frame: pl.DataFrame  # the table without the columns that were added
     unlabelled: list[str]  # values of the target that mean "no label"
 
     def __str__(self) -> str:
@@ -107,7 +111,7 @@ def label_table(
     ----------
     frame : pandas or polars DataFrame
     target : the column to fill; null, NaN and "" are unlabelled
-    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass by
+    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass through
     unlabelled : further values of the target that mean "no label"
     vectors : (n, d) array of embeddings, one row for each row of the frame
     scale : {"auto", "none", "standard"}, default "auto"
@@ -115,8 +119,8 @@ def label_table(
     method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
         "auto" is BlendedClassifier: the Green function and ordinary models, weighted by what the labels say.
     class_shares : None, "labels", "balanced" or a mapping, default None
-        Shares of the classes that the answer must have: those among the given labels, equal ones, or {class: share};
-        a share may be a range (low, high). Needs method="auto".
+        Shares of the classes that the predictions must have: those among the given labels, equal ones, or
+        {class: share}; a share may be a range (low, high). Needs method="auto".
     only_confident : leave a cell empty where the confidence is below this
     random_state : int, default 0
     announce : called with the name of each stage as it begins
@@ -137,65 +141,122 @@ def label_table(
     ['S', 'S', 'S', 'L', 'L', 'L']
     """
     stages = Stages.of(announce)
+    check_options(method, class_shares, only_confident, random_state)
+    with stages("features"):
+        patterns = {"features": as_list(features), "drop": as_list(drop), "ids": as_list(id)}
+        steps = TableFeatures(scale, random_state)
+        task = read(frame, str(target), patterns, as_list(unlabelled), vectors, steps)
+    fitted = fit(task, METHODS[method](random_state=random_state), class_shares, stages)
+    with stages("check"):
+        validation = evaluate(fitted.model)
+    return assemble(frame, task, fitted, validation, only_confident, stages)
+
+
+def as_list(names: Any) -> list[str]:
+    """One name or several, as text: pandas has names that are numbers."""
+    if names is None:
+        return []
+    return [str(name) for name in (names if isinstance(names, (list, tuple, set)) else [names])]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table as a model takes it."""
+
+    table: pl.DataFrame  # without the columns that an earlier round added
+    target: str
+    unlabelled: list[str]  # values of the target that mean "no label"
+    labels: Round
+    classes: list[Any]
+    given: NDArray[np.integer]  # (n,) index of the given label in classes, -1 where none was given
+    steps: TableFeatures
+    X: Any  # (n, d) features
+
+
+def check_options(method: str, class_shares: Any, only_confident: float | None, random_state: int | None) -> None:
     check_choice("method", method, METHODS)
     if class_shares is not None and method != "auto":
         raise ParameterError(f"class_shares needs method='auto', got {method!r}; leave out one of them.")
     check_confident(only_confident)
     if random_state is not None:
         check_integer("random_state", random_state, 0, offer=", or None")
-    features, drop, id, unlabelled = map(_as_list, (features, drop, id, unlabelled))
-    target = str(target)
+
+
+def read(
+    frame: Any, target: str, patterns: dict[str, list[str]], unlabelled: list[str], vectors: Any, steps: TableFeatures
+) -> Task:
+    """The labels of a frame, and the features that the steps learn from its columns."""
     table = as_polars(frame)
     check_target(table, target)
     if vectors is not None:
         table = with_vectors(table, vectors)
-    with stages("features"):
-        check_names_free(table.columns, target)
-        labels = read_round(table, target, unlabelled)
-        table = table.drop(added_names(table.columns, target))
-        classes, given = read_target(labels.labels, unlabelled)
-        check_not_full(target, classes, given)
-        names = choose_columns(table.columns, target, features, drop, id)
-        steps = TableFeatures(scale, random_state)
-        X = steps.fit_transform(table, names, matching(table.columns, features, "features"))
-    with stages("experts" if method == "auto" else "graph"), warnings.catch_warnings(record=True) as cautions:
+    check_names_free(table.columns, target)
+    labels = read_round(table, target, unlabelled)
+    table = table.drop(added_names(table.columns, target))
+    classes, given = read_target(labels.labels, unlabelled)
+    check_not_full(target, classes, given)
+    names = choose_columns(table.columns, target, **patterns)
+    X = steps.fit_transform(table, names, matching(table.columns, patterns["features"], "features"))
+    return Task(table, target, unlabelled, labels, classes, given, steps, X)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    model: TransductiveClassifier
+    probabilities: Any  # (n, c)
+    cautions: list[str]  # what the model warned of
+
+
+def fit(task: Task, model: TransductiveClassifier, class_shares: Any, stages: Stages) -> Fitted:
+    """The model of a task; its warnings are kept for the summary."""
+    is_blend = isinstance(model, BlendedClassifier)
+    with stages("experts" if is_blend else "graph"), warnings.catch_warnings(record=True) as cautions:
         warnings.simplefilter("always", UserWarning)
-        model = METHODS[method](random_state=random_state)
         if class_shares is not None:
-            model.set_params(class_shares=shares_of_codes(class_shares, classes))
-        model.fit(X, given)
+            model.set_params(class_shares=shares_of_codes(class_shares, task.classes))
+        model.fit(task.X, task.given)
     with stages("labels"):
         probabilities = model.label_distributions_
-    with stages("check"):
-        held_out = HeldOut(*model.cross_validated(HELD_OUT_ROWS))
-    if method != "auto":
-        warn_unreached(int((~model.reached_).sum()), len(given))
-    answers = decided(probabilities, only_confident)
-    result = TableResult(
-        target=target,
-        classes=classes,
-        given=given,
+    return Fitted(model, probabilities, [str(caution.message) for caution in cautions])
+
+
+def evaluate(model: TransductiveClassifier) -> Validation:
+    """Given labels, each predicted without itself; an even choice where there are many."""
+    return Validation(*model.cross_validated(VALIDATION_ROWS))
+
+
+def assemble(
+    frame: Any, task: Task, fitted: Fitted, validation: Validation, only_confident: float | None, stages: Stages
+) -> tuple[Any, TableResult]:
+    """The filled frame, and the result."""
+    model, probabilities = fitted.model, fitted.probabilities
+    if not isinstance(model, BlendedClassifier):  # which has other experts for such rows
+        warn_unreached(int((~model.reached_).sum()), len(task.given))
+    predictions = np.where(task.given >= 0, task.given, decided(probabilities, only_confident))
+    columns = labelled_columns(task.labels.labels, task.classes, task.labels.origin, predictions, probabilities)
+    filled = with_columns(frame, columns)
+    return filled, TableResult(
+        target=task.target,
+        classes=task.classes,
+        given=task.given,
         probabilities=probabilities,
-        answers=np.where(given >= 0, given, answers),
+        predictions=predictions,
         is_reached=model.reached_,
-        held_out=held_out,
-        columns=steps.columns,
-        X=X,
+        validation=validation,
+        columns=task.steps.columns,
+        X=task.X,
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=stages.seconds,
-        warnings=all_doubts(target, labels.untold, classes, given, cautions),
-        label_sources=named_counts(labels.counts),
+        warnings=all_doubts(task.target, task.labels.unrecorded, task.classes, task.given, fitted.cautions),
+        label_sources=named_counts(task.labels.counts),
         experts=getattr(model, "expert_scores_", {}),
         only_confident=only_confident or 0.0,
         model=model,
-        features=steps,
+        features=task.steps,
+        frame=task.table,
+        unlabelled=task.unlabelled,
     )
-    result.frame, result.unlabelled = table, unlabelled
-    columns = labelled_columns(labels.labels, classes, labels.origin, result.answers, probabilities)
-    filled = with_columns(frame, columns)
-    result.seconds = stages.seconds
-    return filled, result
 
 
 def predict_table(
@@ -203,7 +264,7 @@ def predict_table(
 ) -> tuple[Any, dict[str, Any]]:
     """Label the rows of a new frame with a saved model; labels that the frame holds already are kept.
 
-    Of a frame that was filled before, labels are what ``label_table`` takes for labels; the rest is filled in anew.
+    A frame that was filled before is read as ``label_table`` reads it: what are no labels is filled in anew.
 
     ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
 
@@ -214,106 +275,30 @@ def predict_table(
     old = round_of_new_rows(table, saved)
     X, unseen = saved.features.transform(table if vectors is None else with_vectors(table, vectors))
     probabilities, is_reached = saved.model.predict_proba_reached(X)
-    answers = decided(probabilities, only_confident)
-    columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, answers, probabilities)
-    facts = prediction_facts(saved, old, answers, is_reached, unseen)
-    return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.untold)}
+    predictions = decided(probabilities, only_confident)
+    columns = labelled_columns(target_of_new_rows(old, saved), saved.classes, old.origin, predictions, probabilities)
+    facts = prediction_facts(saved, old, predictions, is_reached, unseen)
+    return with_columns(frame, columns), {**facts, "warnings": round_doubts(saved.target, old.unrecorded)}
 
 
-def all_doubts(target: str, untold: int, classes: list[Any], given: Any, cautions: list[Any]) -> list[str]:
+def all_doubts(target: str, unrecorded: int, classes: list[Any], given: Any, cautions: list[str]) -> list[str]:
     """What may not be meant: corrections that cannot be seen, labels that look odd, and what the model warned of."""
-    labels = doubts(classes, int((given >= 0).sum()))
-    return [*round_doubts(target, untold), *labels, *(str(caution.message) for caution in cautions)]
+    return [*round_doubts(target, unrecorded), *doubts(classes, int((given >= 0).sum())), *cautions]
 
 
 def shares_of_codes(shares: Any, classes: list[Any]) -> Any:
-    """Shares by the place of a class instead of its name; labels of a text file are text."""
+    """Shares by the index of a class instead of its name; labels of a text file are text."""
     if not isinstance(shares, Mapping):
         return shares
-    place = {str(label): code for code, label in enumerate(classes)}
-    strange = [label for label in shares if str(label) not in place]
-    if strange:
-        advice = nearest_name(str(strange[0]), list(place), "classes")
-        raise ParameterError(f"The shares name the class {strange[0]!r}, which no label has; {advice}")
-    return {place[str(label)]: share for label, share in shares.items()}
+    codes = {str(label): code for code, label in enumerate(classes)}
+    unknown = [label for label in shares if str(label) not in codes]
+    if unknown:
+        advice = nearest_name(str(unknown[0]), list(codes), "classes")
+        raise ParameterError(f"The shares name the class {unknown[0]!r}, which no label has; {advice}")
+    return {codes[str(label)]: share for label, share in shares.items()}
 
 
 def graph_facts(model: TransductiveClassifier) -> dict[str, Any]:
     propagator = model.propagator_
     facts = {"neighbours": int(propagator.k), "components": int(propagator.n_components)}
     return facts | ({"anchors": propagator.graph.m} if isinstance(propagator, AnchoredPropagator) else {})
-
-
-def as_polars(frame: Any) -> pl.DataFrame:
-    """A pandas or polars frame as a polars one."""
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise TableError(f"label_table takes a pandas or polars frame, got {type(frame).__name__}; make one of it.")
-    names = pandas_names(frame)
-    check_names(names)
-    return pl.DataFrame([_as_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
-
-
-def _as_series(name: str, column: Any) -> pl.Series:
-    """A pandas column; one of mixed Python objects becomes text, so that what is odd about it can be said."""
-    try:
-        series = pl.Series(name, pl.from_pandas(column.reset_index(drop=True), nan_to_null=True))
-        if not isinstance(series.dtype, pl.BaseExtension):  # pandas's periods and intervals
-            return series
-    except Exception:  # pyarrow's and polars's own kinds for values that share no type
-        pass
-    values = [None if gap else str(value) for value, gap in zip(column.tolist(), column.isna(), strict=True)]
-    return pl.Series(name, values, dtype=pl.String)
-
-
-def _as_list(names: Any) -> list[str]:
-    """One name or several, as text: pandas has names that are numbers."""
-    if names is None:
-        return []
-    return [str(name) for name in (names if isinstance(names, (list, tuple, set)) else [names])]
-
-
-def with_vectors(table: pl.DataFrame, vectors: Any) -> pl.DataFrame:
-    """Embeddings beside the table, as one more column."""
-    column = as_vectors(np.asarray(vectors), "The array of vectors")
-    if len(column) != table.height:
-        raise TableError(
-            f"The vectors have {len(column):,} rows, the table has {table.height:,}; give one vector for each row."
-        )
-    if VECTORS in table.columns:
-        raise TableError(f"The table has a column {VECTORS!r} already; rename it, or leave out the vectors beside it.")
-    return table.with_columns(column.alias(VECTORS))
-
-
-def with_columns(frame: Any, columns: list[pl.Series]) -> Any:
-    """The frame as it came, pandas or polars, with columns replaced or added; the first is the target."""
-    if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
-        return as_polars(frame).with_columns(columns)
-    filled = frame.copy()
-    names = dict(zip(pandas_names(frame), frame.columns, strict=True))
-    below = ("",) * (frame.columns.nlevels - 1)  # of names that have levels
-    for i, series in enumerate(columns):
-        new = (series.name, *below) if below else series.name
-        name = names.get(series.name, new)
-        is_target = i == 0 and series.name in names
-        filled[name] = as_before(series, frame[name].dtype) if is_target else series.to_pandas().to_numpy()
-    return filled
-
-
-def pandas_names(frame: Any) -> list[str]:
-    """Names of the columns as text; of names that have levels, those that greenlabel added are their first level."""
-    names = [str(name) for name in frame.columns]
-    added = {name for target in names for name in all_names(target)}
-    firsts = [name[0] if isinstance(name, tuple) else None for name in frame.columns]
-    return [first if first in added else name for name, first in zip(names, firsts, strict=True)]
-
-
-def as_before(series: pl.Series, dtype: Any) -> Any:
-    """A filled column as pandas values of the type that it had; NumPy's own types cannot be empty."""
-    values = series.to_pandas()
-    if isinstance(dtype, np.dtype) and series.null_count():
-        return values.to_numpy()
-    return values.astype(dtype).array

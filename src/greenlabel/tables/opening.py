@@ -1,4 +1,4 @@
-"""A table opened, together with its output: in blocks, where there is one on a cluster, or at once."""
+"""A table opened together with its output: in blocks, here or on a cluster, or at once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,21 +8,21 @@ from typing import Any, Protocol
 
 from greenlabel._common.optional import requires
 from greenlabel._common.stages import Stages
-from greenlabel.blocks.rows import same
+from greenlabel.blocks.rows import identity
 from greenlabel.tables.io.blocks import is_several, open_table
 from greenlabel.tables.io.csv_style import CsvStyle
 from greenlabel.tables.io.encodings import check_cuttable, check_encoding
 from greenlabel.tables.io.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
 from greenlabel.tables.io.parts import FORMATS, Output, output_of
 from greenlabel.tables.io.paths import STANDARD
-from greenlabel.tables.streaming import Run
+from greenlabel.tables.passes import Run
 
 with requires("tables"):
     import polars as pl
 
 
 class Bar(Protocol):
-    """Who is told how far it is, and has the clock."""
+    """The progress of a run, and its clock."""
 
     stages: Stages
 
@@ -84,7 +84,7 @@ def workers(scheduler: str | None, jobs: int | None) -> Iterator[None]:
 
 
 class AtOnce:
-    """A table that fits in memory, and where it goes; of several files the parts go out as they came."""
+    """A table that fits in memory, and its output; several files go out as parts, as they came."""
 
     def __init__(self, table: str, out: str | None, force: bool, encoding: str | None = None, sheet: str | None = None):
         self._table, self._encoding, self._sheet = table, encoding, sheet
@@ -98,12 +98,12 @@ class AtOnce:
 
     @property
     def path(self) -> Path:
-        """Of the output."""
+        """The path of the output."""
         return self._output.path
 
     @property
     def name(self) -> str:
-        """Of the output, for people."""
+        """The name of the output, for people."""
         return f"{self.path}{'/' if self._output.is_folder else ''}"
 
     def read(self) -> pl.DataFrame:
@@ -112,7 +112,7 @@ class AtOnce:
             return frame
         blocks = open_table(self._table)
         self._rows = [blocks.rows(i) for i in range(len(blocks))]
-        return pl.concat(list(blocks.map(same)))
+        return pl.concat(list(blocks.map(identity)))
 
     def write(self, filled: pl.DataFrame) -> list[str]:
         """Write the table. Returns columns that the output cannot hold."""

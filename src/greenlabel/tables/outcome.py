@@ -1,8 +1,8 @@
-"""What labelling a table came to: answers for its rows, and how far they can be trusted. Arrays and facts, no files.
+"""What labelling a table came to: predictions for its rows, and how far they can be trusted. Arrays, no files.
 
-    n rows, c classes, l labelled rows that were held out
+    n rows, c classes, l labelled rows on which the model was validated
 
-Trust is measured on the given labels: each is hidden in turn and answered from the others alone.
+Trust is measured on the given labels: each is predicted without itself, leave-one-out or (by a blend) out-of-fold.
 """
 
 from dataclasses import dataclass, field
@@ -17,25 +17,30 @@ from greenlabel.tables.columns.features import Column
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 
 BINS = 10
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Labelled rows, answered without their own label."""
+class Validation:
+    """Labelled rows, predicted without their own label: leave-one-out, by a blend out-of-fold."""
 
     rows: Ints  # (l,)
-    codes: Ints  # (l,) the labels that were given
+    codes: Ints  # (l,) the given labels
     probabilities: Floats  # (l, c)
 
     @cached_property
-    def answers(self) -> Ints:
+    def predictions(self) -> Ints:
         return self.probabilities.argmax(axis=1)
 
     @property
-    def is_right(self) -> NDArray[np.bool_]:
-        return self.answers == self.codes
+    def confidence(self) -> Floats:
+        return self.probabilities.max(axis=1)
+
+    @property
+    def is_right(self) -> Bools:
+        return self.predictions == self.codes
 
 
 @dataclass
@@ -46,24 +51,33 @@ class Tally:
     given: Ints  # (c,) labels given in each class
     filled: Ints  # (c,) labels filled in
     empty: int  # rows left without a label
-    lost: int  # rows without a label to which none leads
+    unreached: int  # rows without a label that no label reaches
     estimated: Filled  # the rows filled in, as the estimate of their accuracy needs them
 
     @classmethod
     def of(
-        cls, given: Ints, answers: Ints, probabilities: Floats, is_reached: NDArray[np.bool_], is_blend: bool = False
+        cls,
+        given: Ints,
+        predictions: Ints,
+        probabilities: Floats,
+        is_reached: Bools,
+        is_blend: bool = False,
     ) -> "Tally":
-        """Of rows whose given label and answer are places among c classes, or -1; probabilities (n, c).
+        """The tally of rows whose given and predicted labels are indices of c classes, or -1; probabilities (n, c).
 
         A blend has other experts for rows that no label reaches.
         """
         c = probabilities.shape[1]
         is_given = given >= 0
-        filled = np.bincount(answers[~is_given & (answers >= 0)], minlength=c)
-        empty, lost = int((answers < 0).sum()), int((~is_reached & ~is_given).sum())
-        ours = np.where(is_given, -1, answers)
-        estimated = Filled.of(ours, probabilities.max(axis=1), is_reached | is_blend, c)
-        return cls(len(given), np.bincount(given[is_given], minlength=c), filled, empty, lost, estimated)
+        filled_in = np.where(is_given, -1, predictions)
+        return cls(
+            rows=len(given),
+            given=np.bincount(given[is_given], minlength=c),
+            filled=np.bincount(filled_in[filled_in >= 0], minlength=c),
+            empty=int((predictions < 0).sum()),
+            unreached=int((~is_reached & ~is_given).sum()),
+            estimated=Filled.of(filled_in, probabilities.max(axis=1), is_reached | is_blend, c),
+        )
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
@@ -71,22 +85,22 @@ class Tally:
             self.given + other.given,
             self.filled + other.filled,
             self.empty + other.empty,
-            self.lost + other.lost,
+            self.unreached + other.unreached,
             self.estimated + other.estimated,
         )
 
 
 @dataclass
 class Outcome:
-    """Answers for the rows of one table, or for a sample of them and a tally of all."""
+    """Predictions for the rows of one table, or for a sample of them with a tally of all."""
 
     target: str
     classes: list[Any]
-    given: Ints  # (n,) place of the given label in classes, -1 where none was given
+    given: Ints  # (n,) index of the given label in classes, -1 where none was given
     probabilities: Floats  # (n, c)
-    answers: Ints  # (n,) place of the label in classes, given ones kept; -1 where the row was left empty
-    is_reached: NDArray[np.bool_]  # (n,) False where no label leads to the row
-    held_out: HeldOut
+    predictions: Ints  # (n,) index of the label in classes, given ones kept; -1 where the row was left empty
+    is_reached: Bools  # (n,) False where no label reaches the row
+    validation: Validation
     columns: list[Column]
     X: Any  # (n, d) features
     method: str
@@ -105,7 +119,9 @@ class Outcome:
     @cached_property
     def tally(self) -> Tally:
         """Of all rows of the table."""
-        return self.whole or Tally.of(self.given, self.answers, self.probabilities, self.is_reached, bool(self.experts))
+        if self.whole is not None:
+            return self.whole
+        return Tally.of(self.given, self.predictions, self.probabilities, self.is_reached, bool(self.experts))
 
     @property
     def n_rows(self) -> int:
@@ -116,7 +132,7 @@ class Outcome:
         return int(row if self.numbers is None else self.numbers[row]) + 1
 
     @cached_property
-    def is_given(self) -> NDArray[np.bool_]:
+    def is_given(self) -> Bools:
         return self.given >= 0
 
     @cached_property
@@ -131,9 +147,9 @@ class Outcome:
         return np.where(self.is_given, 1.0, top[:, 1] - top[:, 0])
 
     @property
-    def is_empty(self) -> NDArray[np.bool_]:
+    def is_empty(self) -> Bools:
         """(n,) rows that were left without a label."""
-        return self.answers < 0
+        return self.predictions < 0
 
     @property
     def seed(self) -> int | None:
@@ -145,70 +161,72 @@ class Outcome:
         """(c,) labels given in each class, and (c,) labels filled in."""
         return self.tally.given, self.tally.filled
 
-    def largest_classes(self, most: int) -> Ints:
-        """Places of the classes if there are no more than that; otherwise of so many with most rows, largest first."""
+    def largest_classes(self, max_classes: int) -> Ints:
+        """Indices of all classes in their order; of more than ``max_classes``, those with most rows, largest first."""
         c = len(self.classes)
-        return np.arange(c) if c <= most else np.argsort(-np.add(*self.counts), kind="stable")[:most]
+        return np.arange(c) if c <= max_classes else np.argsort(-np.add(*self.counts), kind="stable")[:max_classes]
 
     @cached_property
     def estimated_accuracy(self) -> tuple[float, float, float] | None:
-        """Share of right answers among the rows filled in, and its interval, as ``greenlabel.labels.estimates`` has it.
+        """Accuracy on the rows filled in, and its interval, as ``greenlabel.labels.estimates`` has it.
 
-        None where no label was held out, or no row filled in.
+        None where no label could be predicted without itself, or no row was filled in.
         """
-        held, tally = self.held_out, self.tally
-        if not len(held.codes):
+        codes, tally = self.validation.codes, self.tally
+        if not len(codes):
             return None
-        found = estimate_accuracy(held.codes, held.probabilities, tally.given, tally.estimated, self.only_confident)
+        p = self.validation.probabilities
+        found = estimate_accuracy(codes, p, tally.given, tally.estimated, self.only_confident)
         return None if found is None else (float(found), found.low, found.high)
 
     @property
-    def hidden(self) -> tuple[int, int]:
-        """Held-out labels that the estimate counts, and how many of them came out right.
+    def hidden_and_right(self) -> tuple[int, int]:
+        """How many hidden labels the estimate counts, and how many of them were predicted right.
 
         Those below the confidence that a row needs to be filled in say nothing about the rows filled in.
         """
-        counted = self.held_out.probabilities.max(axis=1) >= self.only_confident
-        return int(counted.sum()), int(self.held_out.is_right[counted].sum())
+        counted = self.validation.confidence >= self.only_confident
+        return int(counted.sum()), int(self.validation.is_right[counted].sum())
 
     def confusion(self) -> Ints:
-        """(c, c) held-out rows by given class (row) and answered class (column)."""
+        """(c, c) validated labels by given class (row) and predicted class (column)."""
         c = len(self.classes)
-        return np.bincount(self.held_out.codes * c + self.held_out.answers, minlength=c * c).reshape(c, c)
+        return np.bincount(self.validation.codes * c + self.validation.predictions, minlength=c * c).reshape(c, c)
 
     def reliability(self) -> list[dict[str, float]]:
-        """Held-out rows by their confidence: how many, how sure, how often right. Empty bins are left out."""
-        sure = self.held_out.probabilities.max(axis=1)
-        place = np.minimum((sure * BINS).astype(int), BINS - 1)
+        """Validated labels by their confidence: how many, mean confidence, accuracy. Empty bins are left out."""
+        confidence = self.validation.confidence
+        index = np.minimum((confidence * BINS).astype(int), BINS - 1)
         return [
             {
                 "from": b / BINS,
                 "to": (b + 1) / BINS,
-                "rows": int((place == b).sum()),
-                "confidence": float(sure[place == b].mean()),
-                "accuracy": float(self.held_out.is_right[place == b].mean()),
+                "rows": int((index == b).sum()),
+                "confidence": float(confidence[index == b].mean()),
+                "accuracy": float(self.validation.is_right[index == b].mean()),
             }
             for b in range(BINS)
-            if (place == b).any()
+            if (index == b).any()
         ]
 
-    def least_sure(self, most: int = 20) -> Ints:
-        """Rows without a given label, the least sure answer first: the ones to label next."""
+    def least_confident(self, max_rows: int = 20) -> Ints:
+        """Rows without a given label, the least confident prediction first: the ones to label next."""
         rows = np.flatnonzero(~self.is_given)
-        return rows[np.lexsort((rows, self.margin[rows], self.confidence[rows]))][:most]
+        return rows[np.lexsort((rows, self.margin[rows], self.confidence[rows]))][:max_rows]
 
-    def contradicted(self, most: int = 20) -> list[dict[str, Any]]:
-        """Given labels for which the others say something else, the surest contradiction first."""
-        wrong = np.flatnonzero(~self.held_out.is_right)
-        sure = self.held_out.probabilities[wrong].max(axis=1)
+    def contradicted(self, max_rows: int = 20) -> list[dict[str, Any]]:
+        """Given labels that the others contradict, the most confident contradiction first."""
+        found = self.validation
+        wrong = np.flatnonzero(~found.is_right)
+        order = np.argsort(-found.confidence[wrong], kind="stable")
         return [
             {
-                "row": int(self.held_out.rows[i]),
-                "given": self.classes[self.held_out.codes[i]],
-                "others_say": self.classes[self.held_out.answers[i]],
-                "confidence": float(self.held_out.probabilities[i].max()),
+                "row": int(found.rows[i]),
+                "given": self.classes[found.codes[i]],
+                "others_say": self.classes[found.predictions[i]],
+                "confidence": float(found.confidence[i]),
             }
-            for i in wrong[np.argsort(-sure, kind="stable")][:most]
+            for i in wrong[order][:max_rows]
         ]
 
     def summary(self) -> dict[str, Any]:
@@ -222,15 +240,15 @@ class Outcome:
             "label_sources": self.label_sources,
             "labels_predicted": dict(zip(map(str, self.classes), filled.tolist(), strict=True)),
             "rows_left_empty": self.tally.empty,
-            "rows_not_reached": self.tally.lost,
+            "rows_not_reached": self.tally.unreached,
             "estimated_accuracy": accuracy
             and {
                 "share": accuracy[0],
                 "low": accuracy[1],
                 "high": accuracy[2],
                 "level": LEVEL,
-                "labels_held_out": self.hidden[0],
-                "labels_held_out_right": self.hidden[1],
+                "labels_held_out": self.hidden_and_right[0],
+                "labels_held_out_right": self.hidden_and_right[1],
             },
             "method": self.method,
             "experts": self.experts,

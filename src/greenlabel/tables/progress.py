@@ -1,4 +1,4 @@
-"""How far a table is: a bar on the terminal, and the clock of its stages."""
+"""Progress of a run: a bar on the terminal, and the clock of its stages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,12 +37,14 @@ PASSES = {  # how often a stage reads a table in blocks
 
 
 class Bar:
-    """A bar on the terminal that names the stage; of a table in blocks it shows the time left too."""
+    """A bar on the terminal that names the stage; for a table in blocks it shows the time left too."""
 
     def __init__(self, shown: Progress, with_report: bool, began: float | None):
         self.stages = Stages(self._announce, began)
-        self._shown, self._task = shown, shown.add_task("", total=len(STAGES) - (not with_report))
-        self._n_blocks, self._stop = 0, 0
+        self._shown = shown
+        self._task = shown.add_task("", total=len(STAGES) - (not with_report))
+        self._n_blocks = 0
+        self._stop = 0
 
     def expect(self, n_blocks: int) -> None:
         """From now on count blocks."""
@@ -72,7 +74,7 @@ def progress(quiet: bool, with_report: bool, began: float | None) -> Iterator[Ba
 
 
 class TimeLeft(TimeRemainingColumn):
-    """The time left where blocks are counted; of other work nobody knows."""
+    """The time left where blocks are counted; for other work it is unknown."""
 
     def render(self, task: Any) -> Text:
         is_counted = task.total is not None and task.total > len(STAGES) and task.time_remaining is not None

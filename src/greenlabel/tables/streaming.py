@@ -3,26 +3,22 @@
     target column -> classes and codes of all rows            one pass, this column alone
     sample -> the steps from columns to features              one pass
     blocks -> features -> AnchoredGreenClassifier             nearest anchors of each row, and one sum
-    blocks -> answers -> the output, block by block
+    blocks -> predictions -> the output, block by block
 
-What is held of all rows is the code of their label, and their nearest anchors where those fit. The sample is drawn
-from the seed; it holds every labelled row, up to LABELLED_ROWS of them. What fits no type of the sample is a gap, and
-counted. On a cluster the workers read the input and send back sums and answers; rows are written here.
+Every row is held as the code of its label, and as its nearest anchors where those fit. The sample is drawn
+from the seed; it holds every labelled row, up to LABELLED_ROWS of them. A value that fits no type of the sample is a
+gap, and counted. On a cluster the workers read the input and send back sums and predictions; rows are written here.
 """
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
-from greenlabel._common.stages import START, Stages
-from greenlabel.blocks.rows import Blocks, Reader, same
 from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.graph.projection import sample_rows
@@ -32,10 +28,10 @@ from greenlabel.tables.columns.rounds import (
     check_names_free,
     named_counts,
     read_round,
+    round_columns,
     round_doubts,
-    told_by,
 )
-from greenlabel.tables.columns.targets import Found, find_labels, join_labels
+from greenlabel.tables.columns.targets import join_labels
 from greenlabel.tables.filling import (
     check_confident,
     check_not_full,
@@ -47,17 +43,19 @@ from greenlabel.tables.filling import (
     target_of_new_rows,
 )
 from greenlabel.tables.io.parts import Write
-from greenlabel.tables.labelling import HELD_OUT_ROWS, TableResult, all_doubts, graph_facts
+from greenlabel.tables.labelling import TableResult, all_doubts, evaluate, graph_facts
 from greenlabel.tables.model_files.saved import SavedModel
-from greenlabel.tables.outcome import HeldOut, Tally
+from greenlabel.tables.outcome import Tally
+from greenlabel.tables.passes import FindLabels, HoldLabels, MakeFeatures, PredictNewRows, Run
 
 with requires("tables"):
     import polars as pl
 
 Ints = NDArray[np.integer]
 
-SAMPLE_ROWS, LABELLED_ROWS = 50_000, 10_000  # from which features are learned; the latter of those with a label
-LEAST_SAMPLE, SAMPLE_BYTES = 10_000, 2**30  # fewer of wide rows; by no means by what is free, which changes
+SAMPLE_ROWS = 50_000  # from which features are learned
+LABELLED_ROWS = 10_000  # with a label, beside them
+MIN_SAMPLE, SAMPLE_BYTES = 10_000, 2**30  # wide rows are fewer; the memory that is free has no say, for it changes
 PAGE_ROWS = 5_000  # kept for the report
 
 
@@ -69,109 +67,6 @@ def check_options(**unknown: Any) -> None:
                 f"--{option} {value} is not for a table that is read in blocks; leave it out, or give one file that "
                 "fits in memory (--memory-limit), without --scheduler."
             )
-
-
-# Steps over blocks of frames
-
-
-@dataclass(frozen=True)
-class FindLabels:
-    target: str
-    unlabelled: list[str]
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Found, Ints, int]:
-        """The labels, how many are given, checked and changed, and cells of which that cannot be told."""
-        found = read_round(frame, self.target, self.unlabelled, rows)
-        return find_labels(found.labels, self.unlabelled), found.counts, found.untold
-
-
-@dataclass(frozen=True)
-class MakeFeatures:
-    features: TableFeatures
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> Any:
-        return self.features.transform(frame, rows, strict=False)[0]
-
-
-@dataclass(frozen=True)
-class HoldLabels:
-    """Whether any row has a label."""
-
-    target: str
-    unlabelled: list[str]
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> bool:
-        return bool(read_round(frame, self.target, self.unlabelled, rows).origin.any())
-
-
-@dataclass(frozen=True)
-class AnswerNewRows:
-    """Probabilities, whether a label reaches the row, and values that were never seen."""
-
-    features: TableFeatures
-    model: Any
-
-    def __call__(self, rows: Sequence[int], frame: pl.DataFrame) -> tuple[Any, Any, dict[str, int]]:
-        X, unseen = self.features.transform(frame, rows, strict=False)
-        return *self.model.predict_proba_reached(X), unseen
-
-
-class Watched(Blocks):
-    """Blocks of a source that tell when they are read."""
-
-    def __init__(self, source: Blocks, tick: Callable[[], None]):
-        super().__init__(np.diff(source.starts).tolist())
-        self._source, self._tick = source, tick
-
-    def reader(self, i: int) -> Reader:
-        return partial(self._read, self._source.reader(i))
-
-    def _read(self, reader: Reader) -> Any:
-        block = reader()
-        self._tick()
-        return block
-
-    def finish(self) -> None:
-        self._source.finish()
-
-
-@dataclass
-class Run:
-    """One pass after the other over a table: where, and who is told."""
-
-    table: Any  # blocks of frames, as open_table gives them
-    on_cluster: bool = False
-    announce: Callable[[str], Any] | None = None
-    tick: Callable[[], None] = lambda: None
-    stages: Stages = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.stages = Stages.of(self.announce)
-
-    def columns(self, names: list[str]) -> Blocks:
-        """Blocks of some columns, read by the workers where there are some."""
-        source = self.table.only(names)
-        if not self.on_cluster:
-            return Watched(source, self.tick)
-        from greenlabel.blocks.on_dask import distribute
-
-        return distribute(source)
-
-    def beside(self, answers: Iterator[Any]) -> Iterator[tuple[range, pl.DataFrame, Any]]:
-        """All columns of each block, read here, beside its answers."""
-        whole = zip(Watched(self.table, self.tick).map(same), answers, strict=True)
-        for i, (frame, answer) in enumerate(whole):
-            yield self.table.rows(i), frame, answer
-
-    def facts(self, **more: Any) -> dict[str, Any]:
-        """Speed over all stages so far, the imports aside."""
-        taken = self.stages.seconds
-        seconds = max(sum(taken.values()) - taken.get(START, 0.0), 1e-9)
-        speed = {"rows_per_second": self.table.n / seconds, "bytes_per_second": self.table.n_bytes / seconds}
-        return {"blocks": len(self.table), **speed, **more}
-
-
-# Labels
 
 
 def label_stream(
@@ -193,82 +88,94 @@ def label_stream(
     The result holds a sample of the rows, and counts of all.
     """
     check_confident(only_confident)
+    unlabelled = unlabelled or []
     with run.stages("reading"):
-        classes, given, sources, untold = labels_of(run, target, unlabelled or [])
+        classes, given, sources, unrecorded = labels_of(run, target, unlabelled)
     with run.stages("features"):
-        own = [name for name in run.table.names if name not in added_names(run.table.names, target)]
-        names = choose_columns(own, target, features, drop, id)
-        wanted = matching(own, features, "--features")
         sample = sample_of(given, sample_size(run.table), random_state)
-        steps = learn_features(run, TableFeatures(scale, random_state), names, wanted, sample)
-    with run.stages("graph"), warnings.catch_warnings(record=True) as cautions:
-        warnings.simplefilter("always", UserWarning)
-        limit = "auto" if memory_limit is None else memory_limit
-        model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
-        X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
-        model.fit(X, given)
+        steps = learn_features(run, TableFeatures(scale, random_state), target, (features, drop, id), sample)
+    with run.stages("graph"):
+        model, cautions = fit_in_blocks(run, steps, given, random_state, memory_limit)
     with run.stages("check"):
-        held_out = HeldOut(*model.cross_validated(HELD_OUT_ROWS))
+        validation = evaluate(model)
     drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
-    page = ForPage(np.union1d(held_out.rows, drawn))
-    filler = Filler(target, unlabelled or [], classes, given, steps, only_confident, page)
+    page = ForPage(np.union1d(validation.rows, drawn))
+    filler = Filler(target, unlabelled, classes, given, steps, only_confident, page)
     with run.stages("writing"):
-        for rows, frame, answer in run.beside(model.predict_proba_all_rows()):
-            write(filler.filled(rows, frame, *answer))
-    result = filler.page.result(
+        for rows, frame, prediction in run.beside(model.predict_proba_all_rows()):
+            write(filler.filled(rows, frame, *prediction))
+    return page.result(
         target=target,
         classes=classes,
-        held_out=replace(held_out, rows=np.searchsorted(filler.page.numbers, held_out.rows)),
+        validation=replace(validation, rows=np.searchsorted(page.numbers, validation.rows)),
         columns=steps.columns,
         method=type(model).__name__,
         graph=graph_facts(model),
         seconds=run.stages.seconds,
-        warnings=all_doubts(target, untold, classes, given, cautions),
+        warnings=all_doubts(target, unrecorded, classes, given, cautions),
         label_sources=named_counts(sources),
         model=model,
         features=steps,
         whole=filler.tally,
         only_confident=only_confident or 0.0,
         stream=run.facts(sample_rows=len(sample), values_never_seen=dict(filler.unseen)),
+        unlabelled=unlabelled,
     )
-    result.unlabelled = unlabelled or []
-    return result
 
 
 def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints, Ints, int]:
-    """The classes, the codes of all rows, where the labels are from, and cells of which that cannot be told."""
+    """The classes, the codes of all rows, where the labels are from, and how many cells have no record of that."""
     check_target(pl.DataFrame(schema=run.table.schema), target)
     check_names_free(run.table.names, target)
-    parts = list(run.columns(told_by(run.table.names, target)).map(FindLabels(target, unlabelled)))
-    found, counts, untold = zip(*parts, strict=True)
+    parts = list(run.columns(round_columns(run.table.names, target)).map(FindLabels(target, unlabelled)))
+    found, counts, unrecorded = zip(*parts, strict=True)
     classes, given = join_labels(list(found))
     check_not_full(target, classes, given)
-    return classes, given, np.sum(counts, axis=0), sum(untold)
+    return classes, given, np.sum(counts, axis=0), sum(unrecorded)
 
 
-def learn_features(run: Run, steps: TableFeatures, names: list[str], wanted: set[str], sample: Ints) -> TableFeatures:
-    """The steps from columns to features, learned from some rows."""
+def learn_features(
+    run: Run, steps: TableFeatures, target: str, patterns: tuple[list[str] | None, ...], sample: Ints
+) -> TableFeatures:
+    """The steps from columns to features, learned from some rows; patterns are those of features, drop and id."""
+    own = [name for name in run.table.names if name not in added_names(run.table.names, target)]
+    names = choose_columns(own, target, *patterns)
+    wanted = matching(own, patterns[0], "--features")
     pieces = [piece for _, piece in run.columns(names).take(sample)] if names else [pl.DataFrame()]
     steps.fit_transform(pl.concat(pieces), names, wanted, sample.tolist())
     return steps
 
 
+def fit_in_blocks(
+    run: Run, steps: TableFeatures, given: Ints, random_state: int, memory_limit: int | None
+) -> tuple[AnchoredGreenClassifier, list[str]]:
+    """The fitted model, and what it warned of."""
+    limit = "auto" if memory_limit is None else memory_limit
+    model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
+    X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
+    with warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, given)
+    return model, [str(caution.message) for caution in cautions]
+
+
 def sample_size(table: Any) -> int:
     """Rows of the sample: the same on any machine."""
     fitting = int(SAMPLE_BYTES / max(1.0, table.memory_bytes / table.n))
-    return min(SAMPLE_ROWS, max(LEAST_SAMPLE, fitting))
+    return min(SAMPLE_ROWS, max(MIN_SAMPLE, fitting))
 
 
 def sample_of(given: Ints, size: int, seed: int) -> Ints:
     """Numbers of rows, ascending: drawn from all, and from those with a label."""
     rng = np.random.default_rng(seed)
-    drawn, labelled = sample_rows(len(given), size, rng), np.flatnonzero(given >= 0)
+    drawn = sample_rows(len(given), size, rng)
+    labelled = np.flatnonzero(given >= 0)
     return np.union1d(drawn, labelled[sample_rows(len(labelled), LABELLED_ROWS, rng)])
 
 
 @dataclass
 class ForPage:
-    """Some rows with their answers, picked as the blocks go by."""
+    """Some rows with their predictions, picked as the blocks go by."""
 
     numbers: Ints  # ascending
     frames: list[pl.DataFrame] = field(default_factory=list)
@@ -276,26 +183,25 @@ class ForPage:
 
     def add(self, rows: range, frame: pl.DataFrame, *arrays: Any) -> None:
         start, stop = np.searchsorted(self.numbers, [rows.start, rows.stop])
-        places = self.numbers[start:stop] - rows.start
-        self.frames.append(frame[places])
-        self.arrays.append(tuple(array[places] for array in arrays))
+        indices = self.numbers[start:stop] - rows.start
+        self.frames.append(frame[indices])
+        self.arrays.append(tuple(array[indices] for array in arrays))
 
     def result(self, features: TableFeatures, **facts: Any) -> TableResult:
         """The outcome for these rows."""
         frame = pl.concat(self.frames)
-        given, probabilities, answers, is_reached = map(np.concatenate, zip(*self.arrays, strict=True))
-        result = TableResult(
+        given, probabilities, predictions, is_reached = map(np.concatenate, zip(*self.arrays, strict=True))
+        return TableResult(
+            frame=frame,
             given=given,
             probabilities=probabilities,
-            answers=answers,
+            predictions=predictions,
             is_reached=is_reached,
             X=features.transform(frame, self.numbers.tolist(), strict=False)[0],
             features=features,
             numbers=self.numbers,
             **facts,
         )
-        result.frame = frame
-        return result
 
 
 @dataclass
@@ -314,14 +220,16 @@ class Filler:
 
     def filled(self, rows: range, frame: pl.DataFrame, probabilities: Any, is_reached: Any) -> pl.DataFrame:
         given = self.given[rows.start : rows.stop]
-        answers = np.where(given >= 0, given, decided(probabilities, self.only_confident))
-        tally = Tally.of(given, answers, probabilities, is_reached)
+        predictions = np.where(given >= 0, given, decided(probabilities, self.only_confident))
+        tally = Tally.of(given, predictions, probabilities, is_reached)
         self.tally = tally if self.tally is None else self.tally + tally
         self.unseen.update(self.steps.unseen(frame))
         own = frame.drop(added_names(frame.columns, self.target))
-        self.page.add(rows, own, given, probabilities, answers, is_reached)
+        self.page.add(rows, own, given, probabilities, predictions, is_reached)
         found = read_round(frame, self.target, self.unlabelled, rows)
-        return frame.with_columns(labelled_columns(found.labels, self.classes, found.origin, answers, probabilities))
+        return frame.with_columns(
+            labelled_columns(found.labels, self.classes, found.origin, predictions, probabilities)
+        )
 
 
 # New rows
@@ -336,13 +244,13 @@ def predict_stream(run: Run, saved: SavedModel, write: Write, only_confident: fl
     with run.stages("writing"):
         used = run.columns([column.name for column in saved.features.used])
         parts = [
-            write_predictions(saved, rows, frame, answer, holds_labels, only_confident, write)
-            for rows, frame, answer in run.beside(used.map(AnswerNewRows(saved.features, saved.model)))
+            write_predictions(saved, rows, frame, prediction, holds_labels, only_confident, write)
+            for rows, frame, prediction in run.beside(used.map(PredictNewRows(saved.features, saved.model)))
         ]
-    facts, untold = zip(*parts, strict=True)
+    facts, unrecorded = zip(*parts, strict=True)
     return {
         **joined_facts(list(facts)),
-        "warnings": round_doubts(saved.target, sum(untold)),
+        "warnings": round_doubts(saved.target, sum(unrecorded)),
         "stream": run.facts(),
     }
 
@@ -351,7 +259,7 @@ def hold_labels(run: Run, saved: SavedModel) -> bool:
     """Whether the column that the labels go into holds some."""
     if saved.target not in run.table.names:
         return False
-    columns = run.columns(told_by(run.table.names, saved.target))
+    columns = run.columns(round_columns(run.table.names, saved.target))
     return any(list(columns.map(HoldLabels(saved.target, saved.unlabelled))))
 
 
@@ -359,18 +267,18 @@ def write_predictions(
     saved: SavedModel,
     rows: range,
     frame: pl.DataFrame,
-    answer: Any,
+    predicted: Any,
     holds_labels: bool,
     only_confident: float | None,
     write: Write,
 ) -> tuple[dict[str, Any], int]:
-    """Write a block with its predictions. Returns the facts, and cells of which nothing says whether they changed."""
-    probabilities, is_reached, unseen = answer
-    answers = decided(probabilities, only_confident)
+    """Write a block with its predictions. Returns the facts, and how many cells lack a record of what was filled in."""
+    probabilities, is_reached, unseen = predicted
+    predictions = decided(probabilities, only_confident)
     old = round_of_new_rows(frame, saved, rows)
     column = target_of_new_rows(old, saved, holds_labels)
-    write(frame.with_columns(labelled_columns(column, saved.classes, old.origin, answers, probabilities)))
-    return prediction_facts(saved, old, answers, is_reached, unseen), old.untold
+    write(frame.with_columns(labelled_columns(column, saved.classes, old.origin, predictions, probabilities)))
+    return prediction_facts(saved, old, predictions, is_reached, unseen), old.unrecorded
 
 
 def joined_facts(parts: list[dict[str, Any]]) -> dict[str, Any]:

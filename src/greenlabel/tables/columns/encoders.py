@@ -1,8 +1,8 @@
 """One column of a table as numbers: what was learned from it is a few plain values and arrays.
 
 number      itself; a span of time in seconds
-category    one column of 0 and 1 per value, in their order; of two values the second alone. A gap is a value where
-            there was one; a value never seen is none of them
+category    one column of 0 and 1 per value, in their order; two values need one column, that of the second. A gap
+            is a value where there was one; a value never seen is none of them
 date        year, month, day, the hour unless all are midnight, and the seconds since 1970
 text        letter n-grams within words -> tf-idf (scikit-learn) -> 30 components by a truncated SVD, divided by
             the root of their total variance
@@ -45,8 +45,8 @@ class Encoder(Protocol):
     def encode(self, series: pl.Series) -> Floats: ...
 
 
-def fit_encoder(series: pl.Series, most_categories: int, seed: int | None) -> tuple[str, Encoder]:
-    """What a column is, by its values, and its encoder; text of fewer values than ``most_categories`` is a category."""
+def fit_encoder(series: pl.Series, max_categories: int, seed: int | None) -> tuple[str, Encoder]:
+    """What a column is, by its values, and its encoder; text of fewer values than ``max_categories`` is a category."""
     bare = without_signs(series)
     if bare.null_count() == len(bare):
         return "text", NoEncoder()
@@ -55,7 +55,7 @@ def fit_encoder(series: pl.Series, most_categories: int, seed: int | None) -> tu
         return "date", DateEncoder.fit(bare, format)
     if bare.dtype != pl.String or bare.cast(pl.Float32, strict=False).null_count() == bare.null_count():
         return "number", NumberEncoder()
-    if bare.drop_nulls().n_unique() < most_categories:
+    if bare.drop_nulls().n_unique() < max_categories:
         return "category", CategoryEncoder.fit(bare)
     return "text", TextEncoder.fit(bare, seed)
 
@@ -107,10 +107,11 @@ class CategoryEncoder:
         return self.n_values - (self.n_values == 2)
 
     def encode(self, series: pl.Series) -> Floats:
-        bare, places = without_signs(series), list(range(len(self.values)))
-        place = bare.replace_strict(self.values, places, default=-1, return_dtype=pl.Int64).to_numpy().copy()
-        place[bare.is_null().to_numpy()] = len(self.values) if self.has_gap else -1
-        return (place[:, None] == np.arange(self.n_values)[-self.n_features :]).astype(np.float64)
+        bare = without_signs(series)
+        indices = list(range(len(self.values)))
+        index = bare.replace_strict(self.values, indices, default=-1, return_dtype=pl.Int64).to_numpy().copy()
+        index[bare.is_null().to_numpy()] = len(self.values) if self.has_gap else -1
+        return (index[:, None] == np.arange(self.n_values)[-self.n_features :]).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class DateEncoder:
 class TextEncoder:
     vocabulary: list[str]  # V n-grams, sorted, each once
     idf: Floats  # (V,)
-    components: Floats | None  # (30, V); None where so few n-grams or texts cannot be reduced: the first 30 are taken
+    components: Floats | None  # (30, V); None where n-grams or texts are too few to be reduced: the first 30 are taken
     divisor: float
 
     @classmethod

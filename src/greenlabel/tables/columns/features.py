@@ -37,7 +37,7 @@ Floats = NDArray[np.floating]
 
 SCALES = ("auto", "none", "standard")
 LARGEST = float(np.finfo(np.float32).max)
-MOST_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
+MAX_CATEGORIES = 40  # more values than that, or than one in ten rows, are encoded as text
 
 
 def choose_columns(
@@ -45,9 +45,9 @@ def choose_columns(
 ) -> list[str]:
     """The names that may become features: all but the target and the ids, narrowed by names or patterns."""
     others = [name for name in names if name != target]
-    passed_by = matching(others, ids, "--id") | matching(others, drop, "--drop")
+    passed_through = matching(others, ids, "--id") | matching(others, drop, "--drop")
     wanted = matching(others, features, "--features") if features else set(others)
-    return [name for name in others if name in wanted - passed_by]
+    return [name for name in others if name in wanted - passed_through]
 
 
 def matching(names: list[str], patterns: list[str] | None, option: str) -> set[str]:
@@ -122,12 +122,12 @@ class TableFeatures:
         raw = plain(frame.select(column.name for column in self.used))
         known = [as_kind(raw[column.name], column) for column in self.used]
         counts = {
-            column.name: self._strange(column, raw[column.name], series, rows, strict)
+            column.name: self._n_unknown(column, raw[column.name], series, rows, strict)
             for column, series in zip(self.used, known, strict=True)
         }
         return pl.DataFrame(known), {name: count for name, count in counts.items() if count}
 
-    def _strange(
+    def _n_unknown(
         self, column: Column, raw: pl.Series, series: pl.Series, rows: Sequence[int] | None, strict: bool
     ) -> int:
         """How many values of a column are new, or do not fit."""
@@ -139,14 +139,14 @@ class TableFeatures:
             return int((raw.is_not_null() & dates.is_null()).sum())
         if column.kind != "number" or raw.dtype != pl.String:
             return 0
-        strange = series.is_null() & without_gaps(raw).is_not_null()
-        if strict and strange.any():
-            place = int(strange.arg_true()[0])
+        unknown = series.is_null() & without_gaps(raw).is_not_null()
+        if strict and unknown.any():
+            index = int(unknown.arg_true()[0])
             raise TableError(
-                f"Column {column.name!r} holds {raw[place]!r} in row {row_number(place, rows)}, the model learned "
+                f"Column {column.name!r} holds {raw[index]!r} in row {row_number(index, rows)}, the model learned "
                 "numbers; correct it."
             )
-        return int(strange.sum())
+        return int(unknown.sum())
 
     @property
     def used(self) -> list[Column]:
@@ -162,14 +162,15 @@ class TableFeatures:
                 "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
         self._encoders: dict[str, Encoder] = {}
-        most = min(MOST_CATEGORIES, max(5, frame.height // 10))
+        max_categories = min(MAX_CATEGORIES, max(5, frame.height // 10))
         for column in self.used:
             if column.kind == "vector":
                 continue
             series = frame[column.name]
             with one_thread():  # two threads would round the components of texts otherwise
-                column.kind, encoder = fit_encoder(series, most, self.seed)
-            self._encoders[column.name], column.n_features = encoder, encoder.n_features
+                column.kind, encoder = fit_encoder(series, max_categories, self.seed)
+            self._encoders[column.name] = encoder
+            column.n_features = encoder.n_features
             if column.kind == "category":
                 column.categories = [value for value in series.unique().sort() if value is not None]
 

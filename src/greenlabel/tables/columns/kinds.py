@@ -22,7 +22,7 @@ Floats = NDArray[np.floating]
 
 SEVERAL_WORDS = r"[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # some write no blanks
 NAME_OF_IDS = r"(?i:(^|[\W_])(id|ids|uid|guid|idx|index|key|nr|no)$)|[a-z](Id|ID|Nr|No)$"
-EQUAL_PAIRS = 5  # that a measurement would have at least, on average; none is a chance of 0.7 %
+EQUAL_PAIRS = 5  # a measurement would have at least so many, on average; none has a chance of 0.7 %
 
 
 @dataclass
@@ -75,9 +75,9 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
-def row_number(place: int, rows: Sequence[int] | None) -> int:
-    """The number of a row as people count, from its place in a block of rows."""
-    return int(place if rows is None else rows[place]) + 1
+def row_number(index: int, rows: Sequence[int] | None) -> int:
+    """The number of a row as people count, from its index in a block of rows."""
+    return int(index if rows is None else rows[index]) + 1
 
 
 def stacked(series: pl.Series, rows: Sequence[int] | None = None) -> Floats:
@@ -139,7 +139,7 @@ def why_useless(series: pl.Series, kind: str, wanted: bool) -> str:
 def why_ids(whole: pl.Series) -> str:
     """Why whole numbers that are all different number the rows; "" where they may be a measurement.
 
-    Of n values drawn independently from R whole numbers, whichever way, at least n (n - 1) / 2R pairs are equal on
+    Among n values drawn independently from R whole numbers, whichever way, at least n (n - 1) / 2R pairs are equal on
     average, and none is with a chance of at most exp(-n (n - 1) / 2R). Where that is small, somebody saw to it.
     """
     if whole.is_sorted() or whole.is_sorted(descending=True):
@@ -157,7 +157,7 @@ def _holds_dates(text: pl.Series) -> bool:
 
 
 def as_kind(series: pl.Series, column: Column) -> pl.Series:
-    """A column of new rows as the kind that the model learned; another kind is an error, a strange value a gap."""
+    """A column of new rows as the kind that the model learned; another kind is an error, an unknown value a gap."""
     kind = kind_of(series)
     if column.kind == "vector" and kind != "vector":
         raise TableError(

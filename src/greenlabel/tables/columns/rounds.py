@@ -8,8 +8,8 @@
     nothing              a value                       a label: typed into an empty cell, or into a new row
     whatever             nothing                       filled in
 
-What was filled in stands in COLUMN_predicted, and nothing stands there where no label was filled in. So each row tells
-by itself whether it was changed: rows may be sorted, deleted and added, and blocks need not know of each other.
+COLUMN_predicted records what was filled in, and is empty where no label was. So each row shows by itself whether it was
+changed: rows may be sorted, deleted and added, and blocks need not know of each other.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Round:
 
     labels: pl.Series  # the target without the cells that are to be filled anew
     origin: NDArray[np.int8]  # (n,) NOTHING, GIVEN, CHECKED or CHANGED
-    untold: int  # cells marked predicted of which nothing says what was filled in
+    unrecorded: int  # cells marked predicted without a record of what was filled in
 
     @property
     def counts(self) -> NDArray[np.integer]:
@@ -65,7 +65,7 @@ def check_names_free(names: Sequence[str], target: str) -> None:
         raise TableError(f"The table has a column {taken[0]!r} already, which greenlabel adds; rename or drop it.")
 
 
-def told_by(names: Sequence[str], target: str) -> list[str]:
+def round_columns(names: Sequence[str], target: str) -> list[str]:
     """The columns that say which rows have a label."""
     return [name for name in (target, f"{target}_source", f"{target}_predicted") if name in names]
 
@@ -81,10 +81,10 @@ def read_round(table: pl.DataFrame, target: str, unlabelled: list[str], rows: Se
         predicted = as_written(table[f"{target}_predicted"])
     else:
         predicted = pl.Series([None] * table.height, dtype=pl.String)
-    return judged(table[target], source, predicted, unlabelled)
+    return round_of_columns(table[target], source, predicted, unlabelled)
 
 
-def judged(column: pl.Series, source: pl.Series, predicted: pl.Series, unlabelled: list[str]) -> Round:
+def round_of_columns(column: pl.Series, source: pl.Series, predicted: pl.Series, unlabelled: list[str]) -> Round:
     """The table at the head of this module."""
     has_value = has_label(column, unlabelled).to_numpy()
     is_recorded = predicted.is_not_null().to_numpy()
@@ -135,11 +135,11 @@ def named_counts(counts: Any) -> dict[str, int]:
     return dict(zip(NAMES, map(int, counts), strict=True))
 
 
-def round_doubts(target: str, untold: int) -> list[str]:
+def round_doubts(target: str, unrecorded: int) -> list[str]:
     """A warning where corrections might be lost."""
-    if not untold:
+    if not unrecorded:
         return []
-    cells, have = ("1 cell", "has") if untold == 1 else (f"{untold:,} cells", "have")
+    cells, have = ("1 cell", "has") if unrecorded == 1 else (f"{unrecorded:,} cells", "have")
     return [
         f"{cells} marked predicted {have} no value in {target + '_predicted'!r}, so a change by hand cannot be seen "
         f"there and is lost: filled in anew. Write checked into {target + '_source'!r} to keep a cell."

@@ -19,8 +19,8 @@ with requires("tables"):
 
 Ints = NDArray[np.integer]
 
-MANY_CLASSES = 1000  # more than so many are a column of names, or of measurements
-FEW_CLASSES = 2  # so few are classes, whatever they are called and however often they come
+MANY_CLASSES = 1000  # more are a column of names, or of measurements
+FEW_CLASSES = 2  # no more than these are classes, whatever they are called and however often they come
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Found:
 
     labels: pl.Series  # each once, in the order in which they came
     counts: Ints  # of each
-    codes: NDArray[np.int32]  # (n,) place of the label of each row among them, -1 where there is none
+    codes: NDArray[np.int32]  # (n,) index of the label of each row among them, -1 where there is none
 
 
 def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], Ints]:
-    """The classes in their order, and for each row the place of its label among them, -1 where there is none."""
+    """The classes in their order, and for each row the index of its label among them, -1 where there is none."""
     classes, codes = join_labels([find_labels(column, unlabelled)])
     return classes, codes.astype(np.int64)
 
@@ -43,8 +43,8 @@ def find_labels(column: pl.Series, unlabelled: list[str]) -> Found:
     check_type(column)
     known = has_label(column, unlabelled)
     found = pl.DataFrame({"label": column.filter(known)}).group_by("label", maintain_order=True).len("rows")
-    place = found.select("label").with_row_index("code")
-    codes = pl.DataFrame({"label": column}).join(place, on="label", how="left", maintain_order="left")["code"]
+    indexed = found.select("label").with_row_index("code")
+    codes = pl.DataFrame({"label": column}).join(indexed, on="label", how="left", maintain_order="left")["code"]
     at = np.where(known.to_numpy(), codes.cast(pl.Int32).fill_null(-1).to_numpy(), -1).astype(np.int32)
     return Found(found["label"].alias(column.name), found["rows"].to_numpy().astype(np.int64), at)
 
@@ -57,8 +57,8 @@ def join_labels(parts: list[Found]) -> tuple[list[Any], Ints]:
     labels = labels.group_by("label", maintain_order=True).agg(pl.col("rows").sum())
     n = sum(len(part.codes) for part in parts)
     classes = checked_classes(labels["label"].alias(parts[0].labels.name), labels["rows"], n)
-    place = {label: code for code, label in enumerate(classes)}
-    codes = [np.array([*(place[_plain(label)] for label in part.labels.to_list()), -1], np.int32) for part in parts]
+    code_of = {label: code for code, label in enumerate(classes)}
+    codes = [np.array([*(code_of[_plain(label)] for label in part.labels.to_list()), -1], np.int32) for part in parts]
     return classes, np.concatenate([code[part.codes] for code, part in zip(codes, parts, strict=True)])
 
 

@@ -1,12 +1,12 @@
 """Tables as row blocks: blocks are frames, read when their turn comes.
 
-    open_table(path)         of a CSV or TSV file, of a Parquet file, a folder or a pattern
-    blocks.only(names)       the same rows, of which some columns are read
+    open_table(path)         the blocks of a CSV or TSV file, a Parquet file, a folder or a pattern
+    blocks.only(names)       the same rows, with some columns alone
     blocks.schema            the type of each column
     blocks.files, n_bytes    what is read
 
-The columns of several Parquet files have the same names. Their types may differ as whole numbers and fractions do, or
-where a file holds nothing in a column; every block then has the wider type.
+Several Parquet files have columns of the same names. Their types may differ as whole numbers and fractions do, or where
+a file holds nothing in a column; every block then has the wider type.
 """
 
 import re
@@ -30,7 +30,7 @@ with requires("tables"):
 PARQUET_GROWS = 30  # bytes of memory for each byte without compression, to label it at once
 SEPARATORS = {".csv": None, ".tsv": "\t"}  # None: whichever the header has
 PARQUET = (".parquet", ".pq")
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}  # of bytes
+BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 WORDS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -91,7 +91,7 @@ def bytes_in_memory(path: str) -> int:
     if is_several(path) or whole.suffix.lower() in PARQUET:
         try:
             return PARQUET_GROWS * ParquetBlocks(path).unpacked_bytes
-        except DataError:  # torn, or no files, which reading it will say
+        except DataError:  # corrupt, or no files, which reading it will say
             return 0
     return TEXT_GROWS * whole.stat().st_size
 
@@ -113,7 +113,7 @@ def read_size(text: str | None) -> int | None:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text.lower())
     if not found:
         raise ParameterError(f"--memory-limit {text} is no number of bytes; write it like 4GB or 500MB.")
-    return int(float(found[1]) * UNITS[found[2]])
+    return int(float(found[1]) * BYTES[found[2]])
 
 
 def common_schema(source: ParquetBlocks) -> dict[str, Any]:

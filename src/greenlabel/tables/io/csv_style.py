@@ -33,7 +33,7 @@ class CsvStyle:
 
     @classmethod
     def of(cls, raw: bytes, separator: str | None = None, is_cut: bool = False) -> Self:
-        """From a text that can be read, or from its beginning, which ``is_cut`` off somewhere."""
+        """The style of a text, or of its beginning if it ``is_cut`` off somewhere."""
         head = raw[:HEAD]
         layout = CsvLayout.of("the table", head, separator)
         if is_cut or len(raw) > HEAD:
@@ -44,7 +44,7 @@ class CsvStyle:
 
     @classmethod
     def of_file(cls, path: Path, encoding: str = UTF_8) -> Self:
-        """Of a text file by its name; the usual one of any other. What parts the columns of a .tsv is no choice."""
+        """The style of a text file; the usual one for any other file. The tabs of a .tsv are no choice."""
         is_tabbed = path.suffix.lower() == ".tsv"
         if not is_tabbed and path.suffix.lower() != ".csv":
             return cls()

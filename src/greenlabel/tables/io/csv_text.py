@@ -34,7 +34,7 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_ROW = 2**26  # bytes of one row
 BLOCK_BYTES = 2**25  # of a block
 TEXT_GROWS = 30  # bytes of memory for each byte of text, to label it at once; measured 28 (docs/scale.md)
-UNCLOSED = "a quote is opened and never closed; the file is torn, or a field lacks its quotes."
+UNCLOSED = "a quote is opened and never closed; the file is corrupt, or a field lacks its quotes."
 SWALLOWED = "has several lines and text behind its last quote; a quote is missing there, or one too many."
 QUOTE, LINE_ENDS = ord('"'), b"\r\n"
 
@@ -63,7 +63,7 @@ class CsvLayout:
     def parse(self, raw: bytes, before: int = 0, only: tuple[str, ...] | None = None) -> Any:
         """The fields of all rows as text. ``before`` rows come before these; ``only`` names some of the columns."""
         raw = as_utf8(raw, self.encoding, self.name)
-        names = self.names or tuple(f"f{i}" for i in range(self._most_columns(raw)))
+        names = self.names or tuple(f"f{i}" for i in range(self._max_columns(raw)))
         columns = only if self.names else None
         try:
             return pa.csv.read_csv(
@@ -84,8 +84,8 @@ class CsvLayout:
         except pa.ArrowInvalid as error:
             raise TableError(f"{self.name}: {_trouble(str(error), before)}") from error
 
-    def _most_columns(self, raw: bytes) -> int:
-        """Columns that there may be: a quoted header may have line ends."""
+    def _max_columns(self, raw: bytes) -> int:
+        """At most so many columns: a quoted header may have line ends."""
         head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
         return raw.count(self.separator.encode(), 0, max(2**16, len(head))) + 1
 
@@ -123,12 +123,12 @@ def _trouble(message: str, before: int) -> str:
         row, expected, got = map(int, wrong.groups())
         return (
             f"line {row + before} has {got} fields, the header has {expected}; "
-            "the file is torn, or a field lacks its quotes."
+            "the file is corrupt, or a field lacks its quotes."
         )
     if "UTF8" in message or "utf-8" in message.lower():
         found = re.search(r"Row #(\d+)", message)
-        place = f"line {int(found[1]) + before}" if found else "it"
-        return f"{place} is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)."
+        where = f"line {int(found[1]) + before}" if found else "it"
+        return f"{where} is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)."
     return f"cannot be read as CSV: {' '.join(message.split())[:200]}; write the file anew."
 
 
@@ -159,7 +159,7 @@ class CsvBlocks(Blocks):
         self.memory_bytes = TEXT_GROWS * self.n_bytes
 
     def only(self, names: list[str]) -> "CsvBlocks":
-        """The same rows, of which these columns alone are read."""
+        """The same rows, with these columns alone."""
         some = CsvBlocks.__new__(CsvBlocks)
         some.__dict__ = {**self.__dict__, "names": names, "_only": tuple(names)}
         return some
@@ -186,20 +186,20 @@ def read_header(mark: FileMark, separator: str | None, encoding: str = UTF_8) ->
 
 
 def quotes_of(raw: bytes, layout: CsvLayout) -> NDArray[np.integer]:
-    """Places of the quotes that open and close fields, in turn; doubled ones within a field close and open it.
+    """Indices of the quotes that open and close fields, in turn; doubled ones within a field close and open it.
 
     raw begins with a row. The usual case, in which every quote is such a one, is seen without looking at one by one.
     """
     text = np.frombuffer(raw, dtype=np.uint8)
-    places = np.flatnonzero(text == QUOTE)
-    before = text[places - 1]  # of the first byte, the last one, which does not count
-    is_start = _among(before, layout.separator.encode() + LINE_ENDS) | (places == 0)
-    is_start |= (places == len(BYTE_ORDER)) & raw.startswith(BYTE_ORDER)
-    is_doubled = np.diff(places, prepend=-1) == 1
+    indices = np.flatnonzero(text == QUOTE)
+    before = text[indices - 1]  # that of the first byte wraps around, and does not count
+    is_start = _among(before, layout.separator.encode() + LINE_ENDS) | (indices == 0)
+    is_start |= (indices == len(BYTE_ORDER)) & raw.startswith(BYTE_ORDER)
+    is_doubled = np.diff(indices, prepend=-1) == 1
     if not (is_start | is_doubled)[::2].all():
-        places = places[_is_mark(places.tolist(), is_start.tolist())]
-    _check_closes(raw, text, places, layout)
-    return places
+        indices = indices[_is_mark(indices.tolist(), is_start.tolist())]
+    _check_closes(raw, text, indices, layout)
+    return indices
 
 
 def _among(text: NDArray[np.uint8], letters: bytes) -> NDArray[np.bool_]:
@@ -208,22 +208,22 @@ def _among(text: NDArray[np.uint8], letters: bytes) -> NDArray[np.bool_]:
     return chosen[text]
 
 
-def _is_mark(places: list[int], is_start: list[bool]) -> list[bool]:
+def _is_mark(indices: list[int], is_start: list[bool]) -> list[bool]:
     """Which quotes open or close a field, or are doubled within one; others are letters."""
     found, inside, last = [], False, -2
-    for place, starts in zip(places, is_start, strict=True):
+    for index, starts in zip(indices, is_start, strict=True):
         inside_before = inside
         if inside:
-            inside, last = False, place
-        elif starts or place == last + 1:
+            inside, last = False, index
+        elif starts or index == last + 1:
             inside = True
         found.append(inside_before or inside)
     return found
 
 
-def _check_closes(raw: bytes, text: NDArray[np.uint8], places: NDArray[np.integer], layout: CsvLayout) -> None:
+def _check_closes(raw: bytes, text: NDArray[np.uint8], indices: NDArray[np.integer], layout: CsvLayout) -> None:
     """Refuse a field of several lines with letters behind its last quote: a quote is missing, rows would be lost."""
-    opens, closes = places[0 : len(places) // 2 * 2 : 2], places[1::2]
+    opens, closes = indices[0 : len(indices) // 2 * 2 : 2], indices[1::2]
     after = text[np.minimum(closes + 1, len(text) - 1)]
     odd = ~_among(after, layout.separator.encode() + LINE_ENDS + b'"') & (closes + 1 < len(text))
     for start, stop in zip(opens[odd].tolist(), closes[odd].tolist(), strict=True):
@@ -232,14 +232,15 @@ def _check_closes(raw: bytes, text: NDArray[np.uint8], places: NDArray[np.intege
             raise TableError(f"{layout.name}: the cell that begins with {begin!r} {SWALLOWED}")
 
 
-def is_open(quotes: NDArray[np.integer], place: int | None = None) -> bool:
-    """Whether a field is still open, at the end or at a place."""
-    return bool((len(quotes) if place is None else int(np.searchsorted(quotes, place))) % 2)
+def is_open(quotes: NDArray[np.integer], index: int | None = None) -> bool:
+    """Whether a field is still open, at the end or at an index."""
+    return bool((len(quotes) if index is None else int(np.searchsorted(quotes, index))) % 2)
 
 
 def first_end(raw: bytes, layout: CsvLayout) -> int | None:
-    """The place behind the first line end outside quotes; None where there is none."""
-    quotes, stop = quotes_of(raw, layout), 0
+    """The index behind the first line end outside quotes; None where there is none."""
+    quotes = quotes_of(raw, layout)
+    stop = 0
     while stop := raw.find(b"\n", stop) + 1:
         if not is_open(quotes, stop):
             return stop
@@ -247,8 +248,9 @@ def first_end(raw: bytes, layout: CsvLayout) -> int | None:
 
 
 def last_end(raw: bytes, layout: CsvLayout) -> int | None:
-    """The place behind the last line end outside quotes; an open quote at the end must be closed by what follows."""
-    quotes, stop = quotes_of(raw, layout), len(raw)
+    """The index behind the last line end outside quotes; an open quote at the end must be closed by what follows."""
+    quotes = quotes_of(raw, layout)
+    stop = len(raw)
     while (stop := raw.rfind(b"\n", 0, stop)) >= 0:
         if not is_open(quotes, stop):
             return stop + 1
@@ -256,7 +258,7 @@ def last_end(raw: bytes, layout: CsvLayout) -> int | None:
 
 
 def stretches_of(mark: FileMark, layout: CsvLayout, start: int, size: int) -> Iterator[tuple[range, bytes]]:
-    """Stretches of about so many bytes that hold whole rows, and what is in them."""
+    """Stretches of about ``size`` bytes that hold whole rows, and what is in them."""
     rest = b""
     with mark.path.open("rb") as file:
         file.seek(start)

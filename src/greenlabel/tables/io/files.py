@@ -37,7 +37,7 @@ EXCEL_ROWS, EXCEL_COLUMNS, EXCEL_TEXT = 2**20, 2**14, 2**15  # what a sheet must
 
 
 def read_table(path: Path, encoding: str | None = None, sheet: str | None = None) -> pl.DataFrame:
-    """The table in a file, of a workbook that in one sheet. Columns of text formats are text."""
+    """The table in a file, or in one sheet of a workbook. Columns of text formats are text."""
     check_reading(path, encoding, sheet)
     if path == STANDARD:
         return _read_text(path, encoding)
@@ -82,7 +82,8 @@ def read_with_style(path: Path, encoding: str | None = None, sheet: str | None =
 
 def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None) -> None:
     """The frame as a file that appears whole or not at all; text is written in a style."""
-    frame, style = frame.drop(left_out(path, frame)), style or CsvStyle()
+    frame = frame.drop(left_out(path, frame))
+    style = style or CsvStyle()
     if path == STANDARD:
         style.write(frame, sys.stdout.buffer)
         return
@@ -93,14 +94,14 @@ def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None) 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes the file when all is written, and what goes wrong is one sentence."""
-    with told(path), whole_file(path) as draft:
+    """A path to write to; it becomes the file when all is written, and an error is one sentence."""
+    with write_errors(path), whole_file(path) as draft:
         yield draft
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """What goes wrong in writing a file, as one sentence."""
+def write_errors(path: Path) -> Iterator[None]:
+    """An error in writing a file becomes one sentence."""
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -173,7 +174,7 @@ def read_shares(path: Path) -> dict[str, Any]:
 
 
 def check_output(path: Path, force: bool, formats: Any = None) -> None:
-    """Refuse, before any work, a place where nothing can be written; only tables go to standard output."""
+    """Refuse, before any work, a path that cannot be written to; only tables go to standard output."""
     if path == STANDARD:
         if formats is None:
             raise TableError("Standard output takes the table alone; give the file a name.")
@@ -192,9 +193,9 @@ def check_output(path: Path, force: bool, formats: Any = None) -> None:
 
 def check_apart(*paths: Path) -> None:
     """Refuse to write one file over another, or over one that is read."""
-    places = [path.resolve() for path in paths if path != STANDARD]
-    for path in places:
-        if places.count(path) > 1:
+    resolved = [path.resolve() for path in paths if path != STANDARD]
+    for path in resolved:
+        if resolved.count(path) > 1:
             raise TableError(f"{path.name} is named for two things; give each a file of its own.")
 
 
@@ -282,7 +283,7 @@ def _read_text(path: Path, encoding: str | None = None) -> pl.DataFrame:
 
 
 def _read_excel(path: Path, sheet: str | None = None) -> pl.DataFrame:
-    """A sheet. Names that stand twice would be told apart by numbers unseen, so they are looked at first."""
+    """A sheet. polars would number columns of the same name without a word, so their names are checked first."""
     book = fastexcel.read_excel(path)
     name = find_sheet(path, book.sheet_names, sheet)
     head = book.load_sheet(name, header_row=None, n_rows=1, dtypes="string")

@@ -45,7 +45,7 @@ TIMES = {  # hours, minutes and seconds
     "h:mm:ss": r"^[+-]?(\d{1,4}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)$",
 }
 LEADING_ZERO = r"^[+-]?0[0-9]"
-SURELY_DECIMAL = r"^[+-]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))$"  # whatever the other values are
+DECIMAL_COMMA = r"^[+-]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))$"  # whatever the other values are
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def without_gaps(text: pl.Series) -> pl.Series:
 
 
 def writing_of(text: pl.Series) -> Writing | None:
-    """The way in which all values of a column are written; None where there is none."""
+    """How all values of a column are written; None where they are no numbers, or differ."""
     known = tidy(without_gaps(text)).drop_nulls()
-    if known.is_empty() or not known.str.contains(r"^[^\d]{0,6}\d").all():  # most text is done with here
+    if known.is_empty() or not known.str.contains(r"^[^\d]{0,6}\d").all():  # true of most text
         return None
     for time, pattern in TIMES.items():
         if known.str.contains(pattern).all():
@@ -108,15 +108,15 @@ def marks_of(bare: pl.Series, is_money: bool = False) -> str | None:
     if bare.str.contains(LEADING_ZERO).any():
         return None
     for marks, (decimal, group) in MARKS.items():
-        if bare.str.contains(pattern_of(decimal, group)).all() and _is_sure(bare, decimal, group, is_money):
+        if bare.str.contains(pattern_of(decimal, group)).all() and _is_unambiguous(bare, decimal, group, is_money):
             return marks
     return None
 
 
-def _is_sure(bare: pl.Series, decimal: str, group: str, is_money: bool) -> bool:
-    """Whether marks that fit mean this."""
+def _is_unambiguous(bare: pl.Series, decimal: str, group: str, is_money: bool) -> bool:
+    """Whether marks that fit can mean nothing else."""
     if not group and decimal == ",":
-        return bool(bare.str.contains(SURELY_DECIMAL).any())
+        return bool(bare.str.contains(DECIMAL_COMMA).any())
     if not group:  # 1.234 € and 999 €: nobody writes three digits of cents
         return not (is_money and bare.str.contains(r"^[+-]?[1-9]\d{0,2}(\.\d{3})*$").all() and _has(bare, "."))
     if group == "," or not _has(bare, group):
@@ -163,7 +163,7 @@ def read_numbers(text: pl.Series, writing: Writing) -> pl.Series:
 
 def _plain_numbers(bare: pl.Series) -> pl.Series:
     """Numbers with a decimal point, or with a decimal comma where it can be nothing else."""
-    is_comma = bare.str.contains(SURELY_DECIMAL).fill_null(False)
+    is_comma = bare.str.contains(DECIMAL_COMMA).fill_null(False)
     with_points = bare.str.replace(",", ".", literal=True)
     return with_points.zip_with(is_comma, bare).cast(pl.Float64, strict=False)
 

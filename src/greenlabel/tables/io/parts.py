@@ -4,7 +4,7 @@
     with output.opened() as write:
         write(frame)                                      one block after the other
 
-Parts have the format of the input, Parquet or CSV. All is written beside the place that it takes in the end.
+Parts have the format of the input, Parquet or CSV. All is written beside its final path, and renamed in the end.
 """
 
 import os
@@ -20,7 +20,7 @@ from greenlabel.blocks.parquet import find_files
 from greenlabel.errors import TableError
 from greenlabel.tables.io.blocks import PARQUET, is_several
 from greenlabel.tables.io.csv_style import CsvStyle
-from greenlabel.tables.io.files import check_output, left_out, told
+from greenlabel.tables.io.files import check_output, left_out, write_errors
 
 with requires("tables"):
     import polars as pl
@@ -40,7 +40,7 @@ class Output:
     is_folder: bool
 
     def check(self, force: bool, table: str, formats: Any = FORMATS) -> None:
-        """Refuse, before any work, a place where nothing can be written, or where something would be lost."""
+        """Refuse, before any work, a path that cannot be written to, or where something would be overwritten."""
         for file in [Path(table)] if Path(table).is_file() else find_files(table):
             if self.path.resolve() in (file.resolve(), *file.resolve().parents):
                 raise TableError(f"{self.path} holds the table that is read; write elsewhere.")
@@ -60,10 +60,10 @@ class Output:
             raise TableError(f"{self.path} is a file; name a folder for the parts.")
         if not force:
             raise TableError(f"{self.path} exists already; give --force to overwrite it, or another name.")
-        strange = sorted(path.name for path in self.path.iterdir() if not path.match("part-*"))
-        if strange:
+        foreign = sorted(path.name for path in self.path.iterdir() if not path.match("part-*"))
+        if foreign:
             raise TableError(
-                f"{self.path} holds {strange[0]!r}, which is no part that greenlabel wrote; name a folder of its own."
+                f"{self.path} holds {foreign[0]!r}, which is no part that greenlabel wrote; name a folder of its own."
             )
 
     def left_out(self, schema: Any) -> list[str]:
@@ -77,18 +77,18 @@ class Output:
         Text is written in a style.
         """
         with ExitStack() as stack:
-            with told(self.path):
+            with write_errors(self.path):
                 draft = stack.enter_context(whole_folder(self.path) if self.is_folder else whole_file(self.path))
             writer = WRITERS["folder" if self.is_folder else self.suffix]
             write, close = writer(draft, self.suffix, style or CsvStyle())
             stack.callback(close_anyhow, close)  # before the draft is removed
             yield lambda frame: self._write(write, frame.drop(without))
-            with told(self.path):
+            with write_errors(self.path):
                 close()
                 stack.close()
 
     def _write(self, write: Write, frame: pl.DataFrame) -> None:
-        with told(self.path):
+        with write_errors(self.path):
             write(frame)
 
 

@@ -1,4 +1,4 @@
-"""Files that are not there, told before any library loads."""
+"""Files that are not there, refused before any library loads."""
 
 from contextlib import suppress
 from difflib import get_close_matches

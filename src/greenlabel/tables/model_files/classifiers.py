@@ -351,7 +351,7 @@ Write = Callable[[Any, Arrays], Values]
 
 
 def write_classifier(model: Any, out: Arrays) -> Values:
-    """A classifier on a graph, as ``for_new_rows`` left it."""
+    """A classifier on a graph, as ``for_prediction`` left it."""
     kind = kind_of(model, CLASSIFIERS)
     write: Write = write_anchored if kind == "anchored" else write_knn
     return {"kind": kind, **write(model, out)}

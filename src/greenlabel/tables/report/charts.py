@@ -32,7 +32,7 @@ SIZES = ("small", "large")  # of a predicted and of a given label
 CROSS = "M-3 -3l6 6M3 -3l-6 6"
 MAP_WIDE, MAP_HIGH, MAP_EDGE = 640, 520, 18
 WIDTHS = (("WMwm@%…", 1.15), ("iIjlftr.,:;'|!()[] ", 0.5))  # of letters that are wider and narrower than others
-ISOLATED = "\u2068{}\u2069"  # keeps text from right to left in its place
+ISOLATED = "\u2068{}\u2069"  # keeps text from right to left apart from what is around it
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Mark:
-    """One row on the map; its colour is the place of its class among those shown, -1 for others, -2 for no label."""
+    """One row on the map; its colour is the index of its class among those shown, -1 for others, -2 for no label."""
 
     x: float
     y: float
@@ -60,9 +60,9 @@ class Mark:
 
 
 def confidence_chart(confidence: Floats, is_empty: Bools) -> Markup:
-    """How sure the answers are: rows without a given label by confidence, those left empty hatched."""
-    place = confidence_bins(confidence)
-    filled, empty = (np.bincount(place[rows], minlength=BINS) for rows in (~is_empty, is_empty))
+    """Confidence of the predictions: rows without a given label, those left empty hatched."""
+    index = confidence_bins(confidence)
+    filled, empty = (np.bincount(index[rows], minlength=BINS) for rows in (~is_empty, is_empty))
     tallest = int((filled + empty).max())
     step = round_step(tallest)
     x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, max(tallest, step), FOOT, TOP)
@@ -95,26 +95,26 @@ def _bar(left: float, right: float, y: Axis, filled: int, empty: int) -> Iterabl
 
 
 def reliability_chart(bins: Sequence[dict[str, float]], level: float) -> Markup:
-    """Held-out labels by confidence: how often the answer was right, with its interval; below, how many they were."""
+    """Hidden labels by confidence: how often the prediction was right, with its interval; below, how many they were."""
     x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, FOOT, TOP)
     marks: list[Markup] = []
     for part in bins:
         rows = int(part["rows"])
         _, low, high = share_interval(round(part["accuracy"] * rows), rows, level)
         at, right = x(part["confidence"]), y(part["accuracy"])
-        said = f"{percent(part['confidence'])} sure, {percent(part['accuracy'])} right ({counted(rows, 'label')})"
+        said = f"{percent(part['confidence'])} confidence, {percent(part['accuracy'])} right ({counted(rows, 'label')})"
         marks += [
             line(at, y(low), at, y(high), "whisker"),
             element("circle", element("title", said), class_="dot", cx=at, cy=right, r=5),
             text(x((part["from"] + part["to"]) / 2), FOOT + 36, bin_count(rows), "middle", "number"),
         ]
     return _svg(
-        f"How often held-out labels were answered right, by confidence, in {counted(len(bins), 'group')}; "
+        f"How often hidden labels were predicted right, by confidence, in {counted(len(bins), 'group')}; "
         "the numbers are in the table below it.",
         *_axes(x, y, [(t / 5, f"{t * 20}\u00a0%") for t in range(6)], "confidence", "right", is_counted=True),
         line(x(0), y(0), x(1), y(1), "ideal"),
         text(LEFT - 6, FOOT + 36, "labels", "end", "tick"),
-        text(RIGHT, TOP - 16, "above the line: more right than sure", "end", "note"),
+        text(RIGHT, TOP - 16, "above the line: underconfident", "end", "note"),
         *marks,
     )
 
@@ -172,8 +172,8 @@ def _class_names(marks: Sequence[Mark], names: Sequence[str], x: Axis, y: Axis) 
         half = size * letter_widths(shown) / 2 + 3
         centre = own[np.abs(own - np.median(own, axis=0)).sum(axis=1).argmin()]
         across = float(np.clip(centre[0], half, MAP_WIDE - half))
-        for shift in (0, high, -high, 2 * high, -2 * high):
-            down = float(np.clip(centre[1] + shift, 20, MAP_HIGH - 8))
+        for offset in (0, high, -high, 2 * high, -2 * high):
+            down = float(np.clip(centre[1] + offset, 20, MAP_HIGH - 8))
             if all(abs(down - v) >= high or abs(across - u) >= half + h for u, v, h in taken):
                 taken.append((across, down, half))
                 yield text(across, down, ISOLATED.format(shown), "middle", "class-name")
@@ -261,14 +261,14 @@ def text(x: float, y: float, said: str, anchor: str, style: str) -> Markup:
     return element("text", said, class_=style, x=float(x), y=float(y), text_anchor=anchor)
 
 
-def round_step(largest: int, most: int = 5) -> int:
-    """The smallest of 1, 2, 5, 10, 20, … that reaches the largest value in so many steps."""
-    unit = 1
+def round_step(largest: int, max_steps: int = 5) -> int:
+    """The smallest of 1, 2, 5, 10, 20, … that reaches the largest value in ``max_steps`` steps."""
+    power = 1
     while True:
         for factor in (1, 2, 5):
-            if factor * unit * most >= largest:
-                return factor * unit
-        unit *= 10
+            if factor * power * max_steps >= largest:
+                return factor * power
+        power *= 10
 
 
 def short_count(number: int) -> str:

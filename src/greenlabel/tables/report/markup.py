@@ -15,13 +15,13 @@ class Markup(str):
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
     """<tag attributes>children</tag>.
 
-    Children that are None are left out. So are attributes; of their names a last underscore is dropped and the others
-    are hyphens: class_="bar", stroke_width=2.
+    Children and attributes that are None are left out. Names of attributes lose a last underscore; the others become
+    hyphens: class_="bar", stroke_width=2.
     """
-    given = "".join(f' {_key(key)}="{escape(value)}"' for key, value in attributes.items() if value is not None)
+    written = "".join(f' {_key(key)}="{escape(value)}"' for key, value in attributes.items() if value is not None)
     if tag in EMPTY_TAGS:
-        return Markup(f"<{tag}{given}>")
-    return Markup(f"<{tag}{given}>{joined(*children)}</{tag}>")
+        return Markup(f"<{tag}{written}>")
+    return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
 def joined(*children: Any) -> Markup:

@@ -32,9 +32,9 @@ from greenlabel.tables.report.page_tables import (
     expert_table,
     named,
     reliability_table,
-    unsure_table,
+    uncertain_table,
 )
-from greenlabel.tables.report.plane import places, sample_for_map
+from greenlabel.tables.report.plane import positions, sample_for_map
 from greenlabel.tables.report.summary import class_rows, graph_facts, reasons
 from greenlabel.tables.report.words import count, counted, duration, name, one_line, percent, whole_percent
 
@@ -53,7 +53,7 @@ FRAGMENT_STYLE = """
 """
 CLASSES_ON_MAP = 12
 NO_ESTIMATE = (
-    "No label could be hidden and answered from the others; that needs two labels of a class that lead to each other."
+    "No label could be hidden and predicted from the others; that needs two labels of a class that reach each other."
 )
 
 
@@ -127,8 +127,8 @@ def _summary(outcome: Outcome) -> Iterator[Markup]:
 def _sample_note(outcome: Outcome) -> str:
     return (
         f"The table was read in blocks, and {count(len(outcome.given))} of its {counted(outcome.n_rows, 'row')} were "
-        "kept for this page: confidences, the map and the least sure rows are those of the sample. Rows and labels are "
-        "counted in the whole table."
+        "kept for this page: confidences, the map and the least confident rows are those of the sample. Rows and "
+        "labels are counted in the whole table."
     )
 
 
@@ -137,12 +137,12 @@ def _sentences(outcome: Outcome) -> Iterator[Any]:
     yield f"Of {counted(outcome.n_rows, 'row')}, {count(given)} came with a label in "
     yield element("b", named(outcome.target))
     yield f" and {count(filled)} {'was' if filled == 1 else 'were'} filled in. "
-    labels, right = outcome.hidden
+    labels, right = outcome.hidden_and_right
     accuracy = outcome.estimated_accuracy
     if accuracy is not None:
         share, low, high = map(percent, accuracy)
         confident = f" with at least {percent(outcome.only_confident)} confidence" if outcome.only_confident else ""
-        yield f"When given labels were hidden in turn and answered from the others{confident}, {count(right)} of "
+        yield f"When given labels were hidden in turn and predicted from the others{confident}, {count(right)} of "
         yield f"{count(labels)} came out right{f' ({percent(right / labels)})' if labels else ''}. "
         yield f"Expect about {share} of the labels filled in to be right ({low} to {high}), as far as the labelled "
         yield f"rows are like the others. The two shares differ because {'; '.join(reasons(outcome))}."
@@ -161,16 +161,16 @@ def key_figures(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
         yield "estimated accuracy", "unknown", "too few labels"
     yield "rows", count(outcome.n_rows), counted(len(outcome.classes), "class", "classes")
     yield "labels given", count(given), f"{percent(given / max(1, outcome.n_rows))} of the rows"
-    sure = outcome.confidence[~outcome.is_given & ~outcome.is_empty]
+    confidence = outcome.confidence[~outcome.is_given & ~outcome.is_empty]
     yield (
         "labels filled in",
         count(filled),
-        f"median confidence {percent(float(np.median(sure)))}" if filled else "none",
+        f"median confidence {percent(float(np.median(confidence)))}" if filled else "none",
     )
     if outcome.tally.empty:
         yield "left empty", count(outcome.tally.empty), "rows without a label"
-    if outcome.tally.lost:
-        yield "out of reach", count(outcome.tally.lost), "rows to which no label leads"
+    if outcome.tally.unreached:
+        yield "unreached", count(outcome.tally.unreached), "rows that no label reaches"
 
 
 def _figure(title: str, figure: str, remark: str) -> Markup:
@@ -178,7 +178,7 @@ def _figure(title: str, figure: str, remark: str) -> Markup:
 
 
 def summary_html(outcome: Outcome) -> str:
-    """The outcome in short, for notebooks: takes text and colours from what is around it, and gives it none."""
+    """The outcome in short, for notebooks, in the text and colours of what is around it."""
     figures = [(title, f"{figure} ({remark})") for title, figure, remark in key_figures(outcome)]
     head, *classes = class_rows(outcome)
     warnings = [element("p", element("b", "Warning: "), one_line(warning)) for warning in outcome.warnings]
@@ -215,11 +215,11 @@ def _confidence(outcome: Outcome, frame: pl.DataFrame) -> Section:
     rows = ~outcome.is_given
     if not rows.any():
         return Section("confidence", "Confidence", [element("p", "Every row came with a label.")], is_wide=False)
-    sure, is_empty = outcome.confidence[rows], outcome.is_empty[rows]
-    note = "How sure the answers are: rows without a given label by the probability of their most likely class."
+    confidence, is_empty = outcome.confidence[rows], outcome.is_empty[rows]
+    note = "Rows without a given label, by the probability of their most likely class."
     if is_empty.any():
         note += " Hatched: left empty."
-    parts = [element("p", note), confidence_chart(sure, is_empty), confidence_table(sure, is_empty)]
+    parts = [element("p", note), confidence_chart(confidence, is_empty), confidence_table(confidence, is_empty)]
     return Section("confidence", "Confidence", parts, is_wide=False)
 
 
@@ -227,9 +227,10 @@ def _reliability(outcome: Outcome, frame: pl.DataFrame) -> Section:
     bins = outcome.reliability()
     if not bins:
         return Section("reliability", "Can the confidence be trusted?", [element("p", NO_ESTIMATE)], is_wide=False)
-    sure, right = outcome.held_out.probabilities.max(axis=1).mean(), outcome.held_out.is_right.mean()
+    confidence = outcome.validation.confidence.mean()
+    right = outcome.validation.is_right.mean()
     note = (
-        f"Given labels, each answered from the others: on average {percent(float(sure))} sure and "
+        f"Given labels, each predicted from the others: {percent(float(confidence))} mean confidence, "
         f"{percent(float(right))} right. Points near the diagonal mean that a confidence can be taken at its word. "
         f"Lines are {whole_percent(LEVEL)} intervals, the numbers at the foot count the labels."
     )
@@ -238,11 +239,11 @@ def _reliability(outcome: Outcome, frame: pl.DataFrame) -> Section:
 
 
 def _confusions(outcome: Outcome, frame: pl.DataFrame) -> Section:
-    if not len(outcome.held_out.rows):
+    if not len(outcome.validation.rows):
         return Section("confusions", "Confusions", [element("p", NO_ESTIMATE)], is_wide=False)
-    words = confusion_list(outcome) or element("p", "None: every hidden label was answered right.")
+    words = confusion_list(outcome) or element("p", "None: every hidden label was predicted right.")
     note = (
-        "Down: the label that was given. Across: the answer of the other labels. The diagonal is right; "
+        "Down: the label that was given. Across: the prediction from the other labels. The diagonal is right; "
         "the stronger the colour, the larger the share of the row."
     )
     return Section("confusions", "Confusions", [element("p", note), confusion_table(outcome), words], is_wide=False)
@@ -260,26 +261,26 @@ def _map(outcome: Outcome, frame: pl.DataFrame) -> Section:
 
 
 def map_marks(outcome: Outcome, rows: Any, shown: Any) -> list[Mark]:
-    """The sampled rows as marks: class as a place among those shown, and what is said when pointed at."""
-    colours = {int(j): place for place, j in enumerate(shown)}
+    """The sampled rows as marks: the index of the class among those shown, and what is said when pointed at."""
+    colours = {int(j): index for index, j in enumerate(shown)}
     marks = []
-    for row, (x, y) in zip(rows.tolist(), places(outcome.X[rows]).tolist(), strict=True):
-        answer = int(outcome.answers[row])
+    for row, (x, y) in zip(rows.tolist(), positions(outcome.X[rows]).tolist(), strict=True):
+        prediction = int(outcome.predictions[row])
         likely = name(outcome.classes[outcome.probabilities[row].argmax()])
         if outcome.is_given[row]:
             said = f"{name(outcome.classes[outcome.given[row]])} (given)"
-        elif answer < 0:
+        elif prediction < 0:
             said = f"left empty (most likely {likely}, {percent(outcome.confidence[row])})"
         else:
-            said = f"{name(outcome.classes[answer])}, {percent(outcome.confidence[row])}"
-        colour = colours.get(answer, -1) if answer >= 0 else -2
+            said = f"{name(outcome.classes[prediction])}, {percent(outcome.confidence[row])}"
+        colour = colours.get(prediction, -1) if prediction >= 0 else -2
         marks.append(Mark(x, y, colour, bool(outcome.is_given[row]), f"Row {outcome.number(row):,}: {said}"))
     return marks
 
 
 def _map_legend(marks: list[Mark], names: list[str], n_classes: int) -> Markup:
     drawn = {mark.colour for mark in marks}
-    entries: list[tuple[Markup, Any]] = [(swatch(place), named(title, 24)) for place, title in enumerate(names)]
+    entries: list[tuple[Markup, Any]] = [(swatch(index), named(title, 24)) for index, title in enumerate(names)]
     if n_classes > len(names):
         entries.append((swatch(-1), f"{counted(n_classes - len(names), 'other class', 'other classes')}"))
     if -2 in drawn:
@@ -288,30 +289,30 @@ def _map_legend(marks: list[Mark], names: list[str], n_classes: int) -> Markup:
     return legend(entries)
 
 
-def _unsure(outcome: Outcome, frame: pl.DataFrame) -> Section:
-    heading = "Least sure rows"
+def _uncertain(outcome: Outcome, frame: pl.DataFrame) -> Section:
+    heading = "Least confident rows"
     if outcome.is_given.all():
-        return Section("unsure", heading, [element("p", "Every row came with a label.")])
-    note = element("p", "The least sure answers first: these rows are worth a look, and a good choice to label next.")
-    return Section("unsure", heading, [note, unsure_table(outcome, frame)])
+        return Section("uncertain", heading, [element("p", "Every row came with a label.")])
+    note = element(
+        "p", "The least confident predictions first: these rows are worth a look, and a good choice to label next."
+    )
+    return Section("uncertain", heading, [note, uncertain_table(outcome, frame)])
 
 
 def _contradicted(outcome: Outcome, frame: pl.DataFrame) -> Section:
     heading = "Given labels that the others contradict"
-    if not len(outcome.held_out.rows):
+    if not len(outcome.validation.rows):
         return Section("contradicted", heading, [element("p", NO_ESTIMATE)])
-    wrong = int((~outcome.held_out.is_right).sum())
+    wrong = int((~outcome.validation.is_right).sum())
     if not wrong:
         return Section("contradicted", heading, [element("p", "None: the other labels agree with each of them.")])
-    share = f"{counted(wrong, 'given label')} of {count(len(outcome.held_out.rows))}"
-    note = f"{share}, the surest contradiction first: mistakes or hard cases."
+    share = f"{counted(wrong, 'given label')} of {count(len(outcome.validation.rows))}"
+    note = f"{share}, the most confident contradiction first: mistakes or hard cases."
     return Section("contradicted", heading, [element("p", note), contradiction_table(outcome, frame)])
 
 
 def _experts(outcome: Outcome, frame: pl.DataFrame) -> Section:
-    note = (
-        "The answer is a blend of several models, weighted by how each does on given labels that were hidden from it."
-    )
+    note = "Several models are blended, weighted by how each does on given labels that were hidden from it."
     return Section("experts", "Experts", [element("p", note), expert_table(outcome)])
 
 
@@ -345,7 +346,7 @@ SECTIONS: list[Callable[[Outcome, pl.DataFrame], Section]] = [
     _confidence,
     _reliability,
     _map,
-    _unsure,
+    _uncertain,
     _contradicted,
     _experts,
     _columns,

@@ -23,9 +23,9 @@ SHOWN_COLUMNS = 5
 TELLING = {"dropped": 0, "text": 1, "category": 2, "date": 3, "number": 4, "vector": 5}
 
 
-def named(value: Any, most: int = 40) -> Markup:
+def named(value: Any, max_length: int = 40) -> Markup:
     """A name or value that keeps its own direction; the whole of a long one shows when it is pointed at."""
-    said, whole = name(value, most), one_line(value)
+    said, whole = name(value, max_length), one_line(value)
     return element("bdi", said, title=whole[:500] if said != whole else None)
 
 
@@ -73,7 +73,7 @@ def class_table(outcome: Outcome) -> Markup:
         groups.append((f"and {counted(len(rest), 'more class', 'more classes')}", rest, 0))
     groups.append(("all", slice(None), 0))
     rows = [
-        (title, *(_share(int(labels[j].sum()), total, scale) for labels, total in parts)) for title, j, scale in groups
+        (title, *(_share(int(labels[j].sum()), total, full) for labels, total in parts)) for title, j, full in groups
     ]
     caption = "Labels of each class" + (f", the {len(shown)} largest of {len(outcome.classes):,}" if len(rest) else "")
     head = (named(outcome.target), "given", "predicted")
@@ -92,11 +92,11 @@ def _share(rows: int, total: int, longest: float) -> Markup:
 
 def confidence_table(confidence: NDArray[np.floating], is_empty: NDArray[np.bool_]) -> Markup:
     """The numbers of the histogram."""
-    place = confidence_bins(confidence)
+    index = confidence_bins(confidence)
     lines = [
         (f"{b * 100 // BINS} to {(b + 1) * 100 // BINS}{SPACE}%", *(number(count(int(part.sum()))) for part in parts))
         for b in range(BINS)
-        for parts in [(~is_empty & (place == b), is_empty & (place == b))]
+        for parts in [(~is_empty & (index == b), is_empty & (index == b))]
     ]
     return _folded(
         table(
@@ -120,7 +120,7 @@ def reliability_table(bins: Sequence[dict[str, float]]) -> Markup:
         for part in bins
     ]
     head = ("confidence", *map(number_head, ("labels", "mean confidence", "right")))
-    return _folded(table("Held-out labels by confidence", head, lines, label="Held-out labels by confidence"))
+    return _folded(table("Hidden labels by confidence", head, lines, label="Hidden labels by confidence"))
 
 
 def _folded(content: Markup) -> Markup:
@@ -131,7 +131,7 @@ def _folded(content: Markup) -> Markup:
 
 
 def confusion_table(outcome: Outcome) -> Markup:
-    """Held-out labels by given class (down) and answered class (across); where there are many, the rest together."""
+    """Hidden labels by given class (down) and predicted class (across); where there are many, the rest together."""
     crossed, names = crossed_classes(outcome)
     is_upright = max(len(name(title)) for title in names) > 4
     heads = [element("span", named(title, 16), class_="upright" if is_upright else None) for title in names]
@@ -142,13 +142,13 @@ def confusion_table(outcome: Outcome) -> Markup:
         for i, title in enumerate(names)
     ]
     rest = len(outcome.classes) - len(names) + 1
-    caption = f"Held-out labels: the {len(names) - 1} classes confused most, and {rest} others together"
+    caption = f"Hidden labels: the {len(names) - 1} classes confused most, and {rest} others together"
     return table(
-        caption if rest > 1 else "Held-out labels",
-        (joined("given ↓", element("br"), "answered →"), *heads),
+        caption if rest > 1 else "Hidden labels",
+        (joined("given ↓", element("br"), "predicted →"), *heads),
         rows,
         style="confusion",
-        label="Confusion matrix of held-out labels",
+        label="Confusion matrix of hidden labels",
     )
 
 
@@ -184,7 +184,7 @@ def confusion_list(outcome: Outcome) -> Markup | None:
     """The commonest confusions in words."""
     wrong = outcome.confusion() * (1 - np.eye(len(outcome.classes), dtype=int))
     order = np.argsort(-wrong, axis=None, kind="stable")[:CONFUSIONS]
-    pairs = [divmod(int(place), len(wrong)) for place in order if wrong.flat[place]]
+    pairs = [divmod(int(index), len(wrong)) for index in order if wrong.flat[index]]
     if not pairs:
         return None
     said = [
@@ -203,17 +203,17 @@ def confusion_list(outcome: Outcome) -> Markup | None:
 # Rows
 
 
-def telling_columns(outcome: Outcome, frame: pl.DataFrame, most: int = SHOWN_COLUMNS) -> list[str]:
+def telling_columns(outcome: Outcome, frame: pl.DataFrame, max_columns: int = SHOWN_COLUMNS) -> list[str]:
     """Columns by which a reader may know a row again, in the order of the table."""
     kinds = {column.name: column.kind for column in outcome.columns}
     blank = {column.name for column in outcome.columns if column.why in ("is empty", "is constant")}
     names = [title for title in frame.columns if title != outcome.target and title not in blank]
-    chosen = sorted(names, key=lambda title: TELLING.get(kinds.get(title, ""), 0))[:most]
+    chosen = sorted(names, key=lambda title: TELLING.get(kinds.get(title, ""), 0))[:max_columns]
     return [title for title in names if title in chosen]
 
 
-def unsure_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
-    rows = outcome.least_sure()
+def uncertain_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
+    rows = outcome.least_confident()
     columns = telling_columns(outcome, frame)
     second = np.argsort(-outcome.probabilities[rows], axis=1, kind="stable")[:, :2]
     lines = [
@@ -227,7 +227,7 @@ def unsure_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
         for row, (best, next_) in zip(rows.tolist(), second.tolist(), strict=True)
     ]
     head = (number_head("row"), "most likely", number_head("confidence"), "next", *_heads(frame, columns))
-    return table(_rows_caption(len(rows), frame, columns), head, lines, style="rows", label="Rows it is least sure of")
+    return table(_rows_caption(len(rows), frame, columns), head, lines, style="rows", label="Least confident rows")
 
 
 def contradiction_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
@@ -275,7 +275,7 @@ def _rows_caption(rows: int, frame: pl.DataFrame, columns: Sequence[str]) -> str
 
 
 def expert_table(outcome: Outcome) -> Markup:
-    """Who was asked, how each did on hidden labels, and what each counts; the blend last."""
+    """Each expert: its weight, and how it does on hidden labels; the blend last."""
     blend = outcome.experts["blend"]
     others = sorted((key for key in outcome.experts if key != "blend"), key=lambda key: -outcome.experts[key]["weight"])
     rows = [(named(key), *(number(cell) for cell in _expert_cells(outcome.experts[key]))) for key in others]
@@ -289,15 +289,15 @@ def expert_table(outcome: Outcome) -> Markup:
 
 
 def _expert_cells(facts: dict[str, float]) -> list[str]:
-    told = not np.isnan(facts["accuracy"])
+    is_known = not np.isnan(facts["accuracy"])
     return [
         percent(facts["weight"]),
-        *([percent(facts["accuracy"]), f"{facts['log_loss']:.3f}"] if told else ["–", "–"]),
+        *([percent(facts["accuracy"]), f"{facts['log_loss']:.3f}"] if is_known else ["–", "–"]),
     ]
 
 
 def column_table(outcome: Outcome) -> Markup:
-    """What each column became; of many first those not used and those of the rarer kinds."""
+    """What each column became; where there are many, those not used and those of the rarer kinds come first."""
     columns = list(outcome.columns)
     if len(columns) > COLUMNS_LISTED:
         kinds = Counter(column.kind for column in columns)

@@ -1,6 +1,6 @@
-"""A map of the rows: features X -> places in the plane, by t-SNE on a sample. Near means alike; axes have no unit.
+"""A map of the rows: features X -> positions in the plane, by t-SNE on a sample. Near means alike; axes have no unit.
 
-    X (n, d) features     places (s, 2) of the sampled rows
+    X (n, d) features     positions (s, 2) of the sampled rows
 
 Everything runs on one thread from one seed, so the same rows always have the same map.
 """
@@ -18,35 +18,35 @@ from greenlabel._common.threads import one_thread
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-MOST_ROWS = 1500
+MAX_ROWS = 1500
 AXES = 50  # leading components that t-SNE sees
 SEED = 0
-SPREAD = 1e-4  # of the start, as t-SNE wants it
+START_DEVIATION = 1e-4  # as t-SNE wants it
 ROUNDING = 1e-7  # relative size of components that are none
 FEW = 5  # rows with which t-SNE has nothing to do
 
 
-def sample_for_map(is_given: NDArray[np.bool_], most: int = MOST_ROWS) -> Ints:
-    """Rows to draw, ascending: labelled ones on up to half of the places, or on those that others leave free."""
+def sample_for_map(is_given: NDArray[np.bool_], max_rows: int = MAX_ROWS) -> Ints:
+    """Rows to draw, ascending: up to half of them labelled, or more where there are too few others."""
     rng = np.random.default_rng(SEED)
     given, others = np.flatnonzero(is_given), np.flatnonzero(~is_given)
-    n_given = min(len(given), max(most // 2, most - len(others)))
-    n_others = min(len(others), most - n_given)
+    n_given = min(len(given), max(max_rows // 2, max_rows - len(others)))
+    n_others = min(len(others), max_rows - n_given)
     chosen = [rng.choice(rows, size, replace=False) for rows, size in ((given, n_given), (others, n_others))]
     return np.sort(np.concatenate(chosen))
 
 
-def places(X: Any) -> Floats:
-    """The plane."""
+def positions(X: Any) -> Floats:
+    """Positions in the plane, near where rows are alike."""
     with one_thread():
         Q = principal_components(X)
         start = np.zeros((len(Q), 2))
         start[:, : min(2, Q.shape[1])] = Q[:, :2]
-        spread = start[:, 0].std()
-        if len(Q) < FEW or not spread:
+        deviation = start[:, 0].std()
+        if len(Q) < FEW or not deviation:
             return start
-        start += np.random.default_rng(SEED).normal(scale=0.01 * spread, size=start.shape)  # a line may unfold
-        return _tsne(Q / spread, SPREAD * start / spread)
+        start += np.random.default_rng(SEED).normal(scale=0.01 * deviation, size=start.shape)  # a line may unfold
+        return _tsne(Q / deviation, START_DEVIATION * start / deviation)
 
 
 def principal_components(X: Any) -> Floats:

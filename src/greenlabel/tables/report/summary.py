@@ -23,7 +23,7 @@ from greenlabel.tables.report.words import (
     whole_percent,
 )
 
-CLASSES, NAMES, WARNINGS = 6, 4, 4  # shown; of the others the number
+CLASSES, NAMES, WARNINGS = 6, 4, 4  # shown; the others are counted
 WIDTH, INDENT = 100, 12
 
 
@@ -59,7 +59,7 @@ def class_rows(outcome: Outcome) -> list[tuple[str, str, str, str]]:
 
 
 def sources_text(sources: dict[str, int]) -> str:
-    """Where labels are from, of a table that was corrected: (20 given, 3 checked, 2 changed by hand)."""
+    """The sources of the labels, for a table that was corrected: (20 given, 3 checked, 2 changed by hand)."""
     if sum(sources.values()) == sources.get("given", 0):
         return ""
     parts = [f"{count(number)} {key.replace('_', ' ')}" for key, number in sources.items()]
@@ -72,19 +72,19 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         share, low, high = (percent(estimate[key]) for key in ("share", "low", "high"))
         interval = f"{whole_percent(estimate['level'])} interval {low} to {high}"
         labels = counted(estimate["labels_held_out"], "given label")
-        confident = f" that were at least {percent(outcome.only_confident)} sure" if outcome.only_confident else ""
+        confident = f" with at least {percent(outcome.only_confident)} confidence" if outcome.only_confident else ""
         right = f"{count(estimate['labels_held_out_right'])} came out right"
-        told = f"by hiding {labels} in turn{confident}: {right}, and by the confidence on the rows filled in"
-        yield "accuracy", f"about {share} ({interval}), {told}"
+        how = f"by hiding {labels} in turn{confident}: {right}, and by the confidence on the rows filled in"
+        yield "accuracy", f"about {share} ({interval}), {how}"
     else:
-        yield "accuracy", "cannot be estimated: that needs two labels of a class that lead to each other"
+        yield "accuracy", "cannot be estimated: that needs two labels of a class that reach each other"
     if outcome.tally.empty:
         yield "empty", f"{counted(outcome.tally.empty, 'row')} left without a label"
-    if outcome.tally.lost:
+    if outcome.tally.unreached:
         by_shares = (
             ", thought right as often as the most frequent label is" if outcome.tally.estimated.unreached else ""
         )
-        yield "unreached", f"{counted(outcome.tally.lost, 'row')} to which no label leads{by_shares}"
+        yield "unreached", f"{counted(outcome.tally.unreached, 'row')} that no label reaches{by_shares}"
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
     if outcome.experts:
@@ -105,15 +105,16 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 def reasons(outcome: Outcome) -> list[str]:
     """Why the share of labels filled in that are right is not that of the hidden ones."""
-    given, lost = outcome.tally.given, outcome.tally.estimated.unreached
+    given = outcome.tally.given
+    unreached = outcome.tally.estimated.unreached
     single = int((given == 1).sum())
     found = ["the confidence on the rows filled in counts too"]
     if is_drawn_by_class(given):
         found.append("a class has one label less when one is hidden, and counts as often as it was filled in")
     elif single:
         found.append(f"{counted(single, 'class has', 'classes have')} a single label, so others may have none")
-    if lost:
-        found.append(f"{counted(lost, 'row')} that no label reaches got the most frequent label")
+    if unreached:
+        found.append(f"{counted(unreached, 'row')} that no label reaches got the most frequent label")
     return found
 
 
@@ -122,7 +123,7 @@ def _stream_facts(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     sample, blocks = counted(stream["sample_rows"], "row"), counted(stream["blocks"], "block")
     yield "streamed", f"in {blocks}; columns became features by a sample of {sample}"
     for column, values in stream["values_never_seen"].items():
-        yield "strange", f"column {name(column, 32)}: {counted(values, 'value')} unlike the sample, taken as missing"
+        yield "unknown", f"column {name(column, 32)}: {counted(values, 'value')} unlike the sample, taken as missing"
 
 
 def speed_text(stream: dict[str, Any]) -> str:
@@ -158,19 +159,19 @@ def prediction_text(facts: dict[str, Any]) -> str:
     """What new rows were given, for the terminal."""
     filled = facts["labels_predicted"]
     total = sum(filled.values())
-    most = sorted(filled, key=lambda label: -filled[label])[:CLASSES]
+    largest = sorted(filled, key=lambda label: -filled[label])[:CLASSES]
     rows = [(name(facts["target"], 32), "predicted", "share")]
-    rows += [(name(label, 32), count(filled[label]), percent(filled[label] / max(1, total))) for label in most]
-    if len(filled) > len(most):
-        rest = sum(filled.values()) - sum(filled[label] for label in most)
-        rows.append((f"and {len(filled) - len(most):,} more", count(rest), percent(rest / max(1, total))))
+    rows += [(name(label, 32), count(filled[label]), percent(filled[label] / max(1, total))) for label in largest]
+    if len(filled) > len(largest):
+        rest = sum(filled.values()) - sum(filled[label] for label in largest)
+        rows.append((f"and {len(filled) - len(largest):,} more", count(rest), percent(rest / max(1, total))))
     had = f"{count(facts['labels_given'])} had a label {sources_text(facts['label_sources'])}".rstrip()
     headline = f"{counted(facts['rows'], 'row')}: {had}, {count(total)} filled in"
     lines = [headline, "", *aligned(rows)]
     if facts["rows_left_empty"]:
         lines += ["", f"{counted(facts['rows_left_empty'], 'row')} left without a label"]
     if facts["rows_not_reached"]:
-        lines += ["", f"{counted(facts['rows_not_reached'], 'row')} to which no label leads"]
+        lines += ["", f"{counted(facts['rows_not_reached'], 'row')} that no label reaches"]
     for column, values in facts["values_never_seen"].items():
         lines += ["", f"column {name(column, 32)}: {counted(values, 'value')} that the model has never seen"]
     if "seconds" in facts:

@@ -74,11 +74,12 @@ def one_line(value: Any) -> str:
     return " ".join(text.split()) or GAP
 
 
-def shorten(text: str, most: int, tail: int = 0) -> str:
-    """At most so many characters, the last ``tail`` of them from the end; a cut never parts a letter from its marks."""
-    if len(text) <= most:
+def shorten(text: str, max_length: int, tail: int = 0) -> str:
+    """Text of at most ``max_length`` characters, ``tail`` of them from its end; letters keep their marks."""
+    if len(text) <= max_length:
         return text
-    head, end = most - 1 - tail, len(text) - tail
+    head = max_length - 1 - tail
+    end = len(text) - tail
     while head > 0 and _is_joined(text, head):
         head -= 1
     while end < len(text) and _is_joined(text, end):
@@ -86,17 +87,17 @@ def shorten(text: str, most: int, tail: int = 0) -> str:
     return f"{text[:head].rstrip()}…{text[end:].lstrip()}"
 
 
-def _is_joined(text: str, place: int) -> bool:
-    """Whether the characters before and after a place make one letter or picture."""
-    return bool(unicodedata.combining(text[place])) or text[place] in JOINERS or text[place - 1] == JOINERS[0]
+def _is_joined(text: str, index: int) -> bool:
+    """Whether the character at an index makes one letter or picture with the one before it."""
+    return bool(unicodedata.combining(text[index])) or text[index] in JOINERS or text[index - 1] == JOINERS[0]
 
 
-def name(value: Any, most: int = 40) -> str:
-    """A name, if it is long without its middle: names often differ in their last letters."""
-    return shorten(one_line(value), most, tail=most // 3)
+def name(value: Any, max_length: int = 40) -> str:
+    """A name; a long one loses its middle, for names often differ in their last letters."""
+    return shorten(one_line(value), max_length, tail=max_length // 3)
 
 
-def cell(value: Any, most: int = 60) -> str:
+def cell(value: Any, max_length: int = 60) -> str:
     """A value of the table: floats to four digits, vectors by their first numbers and their length."""
     if hasattr(value, "to_list"):
         value = value.to_list()
@@ -104,15 +105,15 @@ def cell(value: Any, most: int = 60) -> str:
         return f"{value:.4g}"
     if isinstance(value, list):
         inner = ", ".join(cell(v, 12) for v in value[:3]) + (", …" if len(value) > 3 else "")
-        return shorten(f"[{inner}] ({len(value):,} values)", most)
-    return shorten(one_line(value), most)
+        return shorten(f"[{inner}] ({len(value):,} values)", max_length)
+    return shorten(one_line(value), max_length)
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], max_names: int) -> str:
     """a, b, c and 12 more."""
-    if len(names) <= most + 1:  # "and 1 more" would be no shorter
+    if len(names) <= max_names + 1:  # "and 1 more" would be no shorter
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+    return f"{', '.join(names[:max_names])} and {len(names) - max_names:,} more"
 
 
 def width(text: str) -> int:
