@@ -202,17 +202,17 @@ def cold_start() -> dict[str, float]:
 
 PARTS = {  # of the anchored fit, each on the main thread: where it is found, and its name
     "greenlabel.estimators.anchored:AnchoredGreenClassifier._open": "checks of X",
-    "greenlabel.estimators.anchored:AnchoredGreenClassifier._sample": "sample of the rows",
-    "greenlabel.estimators.anchored:principal_axes": "principal axes",
+    "greenlabel.propagators.anchored_graph:_sample": "sample of the rows",
+    "greenlabel.propagators.anchored_graph:principal_axes": "principal axes",
     "greenlabel.graph.anchors:split_coordinates": "coordinates of the rows",
     "greenlabel.graph.anchors:bkhk_groups": "balanced splits",
     "greenlabel.graph.anchors:group_means": "means of the groups",
-    "greenlabel.estimators.anchored:exact_search": "coordinates of the anchors",
-    "greenlabel.estimators.anchored:AnchoredGreenClassifier._nearest": "nearest anchors of all rows",
+    "greenlabel.propagators.anchored_graph:exact_search": "coordinates of the anchors",
+    "greenlabel.propagators.anchored_graph:AnchorSearch.kept_near": "nearest anchors of all rows",
     "greenlabel.blocks.rows:Blocks.sum": "Z'Z",
-    "greenlabel.estimators.anchored:AnchoredGreenClassifier._make_system": "the system of the anchors",
-    "greenlabel.estimators.anchored:AnchoredGreenClassifier._spread": "mu, and scores of the anchors",
-    "greenlabel.estimators.anchored:AnchoredGreenClassifier._transduce": "classes of all rows",
+    "greenlabel.estimators.anchored:anchored_candidates": "the system of the anchors",
+    "greenlabel.propagators.anchored:AnchoredCandidates.propagate": "mu, and scores of the anchors",
+    "greenlabel.propagators.anchored:AnchoredPropagation.classify": "classes of all rows",
 }
 
 

@@ -303,7 +303,7 @@ def test_the_decided_class_leads_where_rounding_makes_probabilities_equal():
     assert_allclose(p, [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], rtol=1e-15)
     F = np.array([[1.0, np.nextafter(1.0, 2)]])
     verdict = ScoreDecoder(np.array([0, 1]), np.array([0.5, 0.5]), np.zeros(2), 1e-3)
-    assert verdict.decide(F, np.array([True])) == [1]
+    assert verdict.classify(F, np.array([True])) == [1]
     assert verdict.probabilities(F, np.array([True])).argmax(axis=1) == [1]
 
 

@@ -62,7 +62,18 @@ def matching(names: list[str], patterns: list[str] | None, option: str) -> set[s
 
 
 class TableFeatures:
-    """The feature steps of one table, learned by ``fit_transform`` and applied to new rows by ``transform``."""
+    """The feature steps of one table, learned by ``fit_transform`` and applied to new rows by ``transform``.
+
+    What was learned is public, so that a model file can hold it.
+    """
+
+    encoders: "dict[str, Encoder]"  # of each column that is no vector
+    filling: Floats  # (d,) what stands in for a gap; then the bounds, centre and divisor of each feature
+    low: Floats
+    high: Floats
+    centre: Floats
+    spread: Floats
+    vector_spread: list[float]  # the divisor of each column of vectors
 
     def __init__(self, scale: str = "auto", seed: int | None = 0):
         self.scale = check_choice("scale", scale, SCALES)
@@ -134,7 +145,7 @@ class TableFeatures:
         if column.kind == "category":
             return int((raw.is_not_null() & ~series.is_in(column.categories)).sum())
         if column.kind == "date":
-            encoder = self._encoders[column.name]
+            encoder = self.encoders[column.name]
             dates = encoder.read(series) if isinstance(encoder, DateEncoder) and series.dtype == pl.String else series
             return int((raw.is_not_null() & dates.is_null()).sum())
         if column.kind != "number" or raw.dtype != pl.String:
@@ -161,7 +172,7 @@ class TableFeatures:
                 f"No column can serve as a feature{f' ({reasons})' if reasons else ''}; "
                 "give columns of numbers, categories, text or dates beside the target, or insist on one by --features."
             )
-        self._encoders: dict[str, Encoder] = {}
+        self.encoders = {}
         max_categories = min(MAX_CATEGORIES, max(5, frame.height // 10))
         for column in self.used:
             if column.kind == "vector":
@@ -169,14 +180,14 @@ class TableFeatures:
             series = frame[column.name]
             with one_thread():  # two threads would round the components of texts otherwise
                 column.kind, encoder = fit_encoder(series, max_categories, self.seed)
-            self._encoders[column.name] = encoder
+            self.encoders[column.name] = encoder
             column.n_features = encoder.n_features
             if column.kind == "category":
                 column.categories = [value for value in series.unique().sort() if value is not None]
 
     def _table(self, frame: pl.DataFrame) -> Floats:
         with one_thread():
-            parts = [encoder.encode(frame[name]) for name, encoder in self._encoders.items()]
+            parts = [encoder.encode(frame[name]) for name, encoder in self.encoders.items()]
         numbers = np.hstack(parts) if parts else np.empty((frame.height, 0))
         return np.where(np.isfinite(numbers), numbers, np.nan)
 
@@ -202,11 +213,11 @@ class TableFeatures:
         rng = np.random.default_rng(self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a column of gaps alone has no median
-            self._filling = np.nan_to_num(np.nanmedian(table, axis=0)) if table.shape[1] else np.empty(0)
+            self.filling = np.nan_to_num(np.nanmedian(table, axis=0)) if table.shape[1] else np.empty(0)
         table = self._filled(table)
-        self._low, self._high = np.full(table.shape[1], -np.inf), np.full(table.shape[1], np.inf)
-        self._centre, self._spread = np.zeros(table.shape[1]), np.ones(table.shape[1])
-        self._vector_spread = [1.0] * len(vectors)
+        self.low, self.high = np.full(table.shape[1], -np.inf), np.full(table.shape[1], np.inf)
+        self.centre, self.spread = np.zeros(table.shape[1]), np.ones(table.shape[1])
+        self.vector_spread = [1.0] * len(vectors)
         if self.scale == "none":
             return
         kind = np.repeat(*self._kind_of_features())
@@ -215,7 +226,7 @@ class TableFeatures:
         self._scale_parts(table)
         rest = self._apply(table).var(axis=0).sum() if table.shape[1] else 0.0
         if rest or len(vectors) > 1:
-            self._vector_spread = [float(np.sqrt(X.var(axis=0).sum() / max(1.0, rest)) or 1.0) for X in vectors]
+            self.vector_spread = [float(np.sqrt(X.var(axis=0).sum() / max(1.0, rest)) or 1.0) for X in vectors]
 
     def _kind_of_features(self) -> tuple[list[str], list[int]]:
         named = [column for column in self.used if column.kind != "vector"]
@@ -226,13 +237,13 @@ class TableFeatures:
             return
         scaling = find_scaling(table[:, chosen], rng)
         varying = np.flatnonzero(chosen)[scaling.kept]
-        self._centre[varying], self._spread[varying] = scaling.centre, scaling.spread
+        self.centre[varying], self.spread[varying] = scaling.centre, scaling.spread
         if always:
-            self._centre[chosen] = table[:, chosen].mean(axis=0)
-            self._spread[chosen] = table[:, chosen].std(axis=0)
-            self._spread[chosen & (self._spread == 0)] = 1  # constant: any divisor will do
+            self.centre[chosen] = table[:, chosen].mean(axis=0)
+            self.spread[chosen] = table[:, chosen].std(axis=0)
+            self.spread[chosen & (self.spread == 0)] = 1  # constant: any divisor will do
         elif scaling.units_differ:
-            self._low[varying], self._high[varying] = scaling.low, scaling.high
+            self.low[varying], self.high[varying] = scaling.low, scaling.high
 
     def _scale_parts(self, table: Floats) -> None:
         """All parts of a text, or of a date, together have the variance of one number."""
@@ -241,20 +252,20 @@ class TableFeatures:
             part = slice(start, start + n_features)
             variance = table[:, part].var(axis=0)
             if kind == "text":
-                self._spread[part] = np.sqrt(variance.sum()) or 1.0
+                self.spread[part] = np.sqrt(variance.sum()) or 1.0
             if kind == "date":
-                self._spread[part] *= np.sqrt(max(1, int(np.count_nonzero(variance))))
+                self.spread[part] *= np.sqrt(max(1, int(np.count_nonzero(variance))))
             start += n_features
 
     def _filled(self, table: Floats) -> Floats:
-        return np.where(np.isnan(table), self._filling, table)
+        return np.where(np.isnan(table), self.filling, table)
 
     def _apply(self, table: Floats) -> Floats:
-        return (np.clip(table, self._low, self._high) - self._centre) / self._spread
+        return (np.clip(table, self.low, self.high) - self.centre) / self.spread
 
     def _joined(self, parts: list[Floats]) -> Floats:
         *vectors, table = parts
-        vectors = [X if spread == 1 else X / spread for X, spread in zip(vectors, self._vector_spread, strict=True)]
+        vectors = [X if spread == 1 else X / spread for X, spread in zip(vectors, self.vector_spread, strict=True)]
         if not table.shape[1] and len(vectors) == 1:
             return vectors[0]
         X = np.hstack([*vectors, self._apply(self._filled(table))])

@@ -143,14 +143,14 @@ def read_encoder(part: Part, column: Column) -> Encoder:
 
 
 def write_features(features: TableFeatures, out: Arrays) -> Values:
-    arrays = {name: out.add(getattr(features, f"_{name}")) for name in ("filling", "low", "high", "centre", "spread")}
+    arrays = {name: out.add(getattr(features, name)) for name in ("filling", "low", "high", "centre", "spread")}
     return {
         "scale": features.scale,
         "seed": features.seed,
         "columns": [write_column(column) for column in features.columns],
-        "encoders": [write_encoder(encoder, out) for encoder in features._encoders.values()],
+        "encoders": [write_encoder(encoder, out) for encoder in features.encoders.values()],
         **arrays,
-        "vector_spread": out.add(np.array(features._vector_spread, dtype=np.float64)),
+        "vector_spread": out.add(np.array(features.vector_spread, dtype=np.float64)),
     }
 
 
@@ -164,7 +164,7 @@ def read_features(part: Part) -> TableFeatures:
     encoders = list(part.parts("encoders"))
     if len(encoders) != len(plain):
         part.refuse("encoders", "are not as many as the columns")
-    features._encoders = {
+    features.encoders = {
         column.name: read_encoder(encoder, column) for column, encoder in zip(plain, encoders, strict=True)
     }
     read_scales(features, part, sum(column.n_features for column in plain))
@@ -173,16 +173,16 @@ def read_features(part: Part) -> TableFeatures:
 
 def read_scales(features: TableFeatures, part: Part, d: int) -> None:
     """Fillings, bounds, centres and divisors of d features, and of vectors."""
-    features._filling, features._centre = (part.array(name, "f", (d,), -LARGE, LARGE) for name in ("filling", "centre"))
-    features._low, features._high = (part.array(name, "f", (d,), -np.inf, np.inf) for name in ("low", "high"))
-    if (features._low > features._high).any():
+    features.filling, features.centre = (part.array(name, "f", (d,), -LARGE, LARGE) for name in ("filling", "centre"))
+    features.low, features.high = (part.array(name, "f", (d,), -np.inf, np.inf) for name in ("low", "high"))
+    if (features.low > features.high).any():
         part.refuse("low", "is above high")
-    features._spread = part.array("spread", "f", (d,), TINY, LARGE)
+    features.spread = part.array("spread", "f", (d,), TINY, LARGE)
     vectors = [column for column in features.used if column.kind == "vector"]
     spread = part.array("vector_spread", "f", (len(vectors),), TINY, LARGE)
     if any(column.n_features == 0 for column in vectors) or (not d and len(vectors) == 1 and spread[0] != 1):
         part.refuse("vector_spread", "does not fit its columns")
-    features._vector_spread = spread.tolist()
+    features.vector_spread = spread.tolist()
 
 
 def width_of(features: TableFeatures) -> int:
