@@ -148,7 +148,7 @@ def rings(stem: Path, data: Data, seed: int) -> None:
     }
     graph = models["Improved GF"]._graph
     with drawing(stem, 11.5, 3.3) as figure:
-        truth, edges, *answers = figure.subplots(1, 4)
+        truth, edges, *predicted = figure.subplots(1, 4)
         _scatter(truth, X, data.y, few, "Ground truth")
         pairs = graph.S.tocoo()
         one_way = pairs.row < pairs.col
@@ -156,7 +156,7 @@ def rings(stem: Path, data: Data, seed: int) -> None:
         edges.add_collection(LineCollection(lines, colors="0.35", linewidths=0.25, rasterized=True))
         blocks = "one block" if graph.n_components == 1 else f"{graph.n_components} blocks"
         _scatter(edges, X, None, few, f"Connections: {blocks}")
-        for axes, (name, model) in zip(answers, models.items(), strict=True):
+        for axes, (name, model) in zip(predicted, models.items(), strict=True):
             right = score(data, few, model.transduction_)["accuracy"]
             _scatter(axes, X, model.transduction_, few, f"{name}: {right:.1f}% right")
 
