@@ -59,9 +59,9 @@ MIN_SAMPLE, SAMPLE_BYTES = 10_000, 2**30  # wide rows are fewer; the memory that
 PAGE_ROWS = 5_000  # kept for the report
 
 
-def check_options(**unknown: Any) -> None:
+def refuse_in_blocks(**options: Any) -> None:
     """Refuse what a table in blocks cannot have; the names are those of the command line."""
-    for option, value in unknown.items():
+    for option, value in options.items():
         if value is not None:
             raise ParameterError(
                 f"--{option} {value} is not for a table that is read in blocks; leave it out, or give one file that "
