@@ -141,7 +141,8 @@ def rings(stem: Path, data: Data, seed: int) -> None:
     """Truth, connections, the original GF and the improved one; crosses are the labelled rows."""
     from matplotlib.collections import LineCollection
 
-    X, few = data.X, draw_labels(data, PER_CLASS, seed)
+    X = data.X
+    few = draw_labels(data, PER_CLASS, seed)
     models: dict[str, Any] = {
         "Original GF": GreenClassifier(mu=0.0, solver="eigen", **GAUSSIAN).fit(X, few),
         "Improved GF": GreenClassifier(mu=MU, **GAUSSIAN).fit(X, few),

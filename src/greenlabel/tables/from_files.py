@@ -85,9 +85,8 @@ def label_files(
     """Label a table and write it, its model and its report. Returns the result, and the names of what was written."""
     beside = some(save, report)
     if files.must_stream():
-        refuse_in_blocks(
-            shares=shares, vectors=files.vectors, method=None if method in ("auto", "anchored") else method
-        )
+        other = None if method in ("auto", "anchored") else method
+        refuse_in_blocks(shares=shares, vectors=files.vectors, method=other)
         result, out, left = label_in_blocks(files, beside, target, options, bar)
     else:
         result, out, left = label_at_once(files, beside, target, method, shares, options, bar)
