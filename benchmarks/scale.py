@@ -283,12 +283,12 @@ def on_paper(r: Results) -> str:
         f"The run above takes {per_million:.0f} seconds per million rows and core, so a billion such rows are "
         f"{core_hours:.1f} core hours: {60 * core_hours / 64:.0f} minutes on 64 cores, if the disk gives them "
         f"{disk:.1f} GiB a second. A row is {COLUMNS} bytes to read and 34 to keep: 34 GB on all workers together, or "
-        "nothing if answers are computed by a second pass. A sum is 8 m (m + 1) bytes, "
+        "nothing if predictions are computed by a second pass. A sum is 8 m (m + 1) bytes, "
         f"{sum_bytes / 1e6:.1f} MB at m = {M:,}; with blocks of 128 MB ({block_rows:,} rows) there are "
         f"{blocks:,.0f} of them, and if each had to travel once on its way up the tree, "
         f"{blocks * sum_bytes / 1e9:.0f} GB would cross the network; larger blocks make that less. "
-        "Answers are 8 bytes for the class and 8 for each probability. The sum counts exactly up to 4.29 billion rows. "
-        "This paragraph is arithmetic: it has not been run."
+        "Predictions are 8 bytes for the class and 8 for each probability. The sum counts exactly up to 4.29 billion "
+        "rows. This paragraph is arithmetic: it has not been run."
     )
     return textwrap.fill(text, 120)
 

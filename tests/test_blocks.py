@@ -1,4 +1,4 @@
-"""Rows in blocks: every source gives the answer of the array in memory, to the last bit, whatever the blocks."""
+"""Rows in blocks: every source gives the predictions of the array in memory, to the last bit, whatever the blocks."""
 
 import numpy as np
 import pandas as pd

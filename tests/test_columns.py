@@ -259,13 +259,13 @@ def test_a_column_of_another_kind_is_refused_by_name(table, name, values):
 def test_features_of_text_are_the_same_on_any_number_of_threads(rng):
     words = np.array(["red", "fast", "car", "green", "tree", "leaf", "blue", "sea", "wave", "gold"])
     frame = pl.DataFrame({"note": [" ".join(rng.choice(words, 5)) for _ in range(3000)]})
-    answers = []
+    results = []
     for threads in (1, 2):
         with threadpool_limits(threads):
             steps = TableFeatures()
-            answers += [steps.fit_transform(frame, ["note"]), steps.transform(frame)[0]]
-    for answer in answers[1:]:
-        assert_array_equal(answer, answers[0])
+            results += [steps.fit_transform(frame, ["note"]), steps.transform(frame)[0]]
+    for result in results[1:]:
+        assert_array_equal(result, results[0])
 
 
 def test_rows_in_a_block_are_named_by_their_number_in_the_whole(table):

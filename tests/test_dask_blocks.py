@@ -1,4 +1,4 @@
-"""The same answers from a Dask cluster of real processes, also when some of them are killed."""
+"""The same predictions from a Dask cluster of real processes, also when some of them are killed."""
 
 import os
 import signal
@@ -182,7 +182,7 @@ def test_bad_blocks_are_named_by_their_rows(client, data):
 
 
 def slowly(X, chunk=100):
-    """A Dask array whose chunks take their time, so that a worker can be lost while they are in work."""
+    """A Dask array whose chunks take their time, so that a worker can die while they are in work."""
     return da.from_array(X, chunks=(chunk, -1)).map_blocks(lambda block: time.sleep(0.05) or block, dtype=X.dtype)
 
 
@@ -208,7 +208,7 @@ class KillAWorker(Thread):
 
 
 def test_killed_workers_change_nothing(data, expected):
-    """One is killed during the sums, another during the answers, which compute everything again."""
+    """One is killed during the sums, another during the predictions, which compute everything again."""
     X, y = data
     with cluster_of(2) as cluster, Client(cluster) as client:
         killer = KillAWorker(client, "sum-products")

@@ -238,7 +238,7 @@ def test_only_confident_states_the_accuracy_of_the_rows_filled_in():
         assert low <= (result.predictions == y)[rows].mean() <= high
         stated[level] = share
     assert stated[0.9] > stated[None] + 0.05
-    assert "at least 90.0" in str(result)
+    assert "with at least 90.0 % confidence" in " ".join(str(result).split())
 
 
 def many_classes(rng, c=200, rows=8, labels=3):

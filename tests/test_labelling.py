@@ -95,15 +95,15 @@ def test_labels_that_new_rows_carry_are_kept(iris, tmp_path):
     assert facts["labels_given"] == 1
 
 
-def test_unsure_rows_can_be_left_empty(iris):
+def test_rows_of_low_confidence_can_be_left_empty(iris):
     everything, _ = label_table(iris[0], "species")
     filled, result = label_table(iris[0], "species", only_confident=0.8)
-    unsure = (everything["species_confidence"] < 0.8) & (everything["species_source"] == "predicted")
-    assert 0 < unsure.sum() < 128
-    assert filled["species"].isna().equals(unsure)
-    assert filled["species_source"].isna().equals(unsure)
+    is_uncertain = (everything["species_confidence"] < 0.8) & (everything["species_source"] == "predicted")
+    assert 0 < is_uncertain.sum() < 128
+    assert filled["species"].isna().equals(is_uncertain)
+    assert filled["species_source"].isna().equals(is_uncertain)
     assert filled["species_confidence"].equals(everything["species_confidence"])
-    assert result.summary()["rows_left_empty"] == unsure.sum()
+    assert result.summary()["rows_left_empty"] == is_uncertain.sum()
 
 
 def test_shares_of_the_classes_can_be_asked_for(iris):
@@ -174,7 +174,7 @@ def test_vectors_beside_the_frame_are_features(rng):
         label_table(frame, "kind", vectors=V[1:])
 
 
-def test_the_held_out_labels_are_those_that_another_label_can_tell(iris):
+def test_labels_are_validated_where_another_label_of_their_class_reaches_them(iris):
     _, result = label_table(iris[0], "species")
     validation = result.validation
     assert np.array_equal(validation.rows, np.flatnonzero(np.arange(150) % 7 == 0))

@@ -72,7 +72,7 @@ def test_what_may_be_something_else_stays_text(kind):
 
 
 @pytest.mark.parametrize(
-    ("writing", "strange"),
+    ("writing", "unknown"),
     [
         (Writing("1234.5", "%"), ["4", "5 €", "1,5 %"]),
         (Writing("1,234.5"), ["1,5", "12,34", "1.234,5", "0,123", "5%"]),
@@ -81,8 +81,8 @@ def test_what_may_be_something_else_stays_text(kind):
     ],
     ids=str,
 )
-def test_a_value_written_in_another_way_is_a_gap(writing, strange):
-    assert read_numbers(pl.Series(strange), writing).to_list() == [None] * len(strange)
+def test_a_value_written_in_another_way_is_a_gap(writing, unknown):
+    assert read_numbers(pl.Series(unknown), writing).to_list() == [None] * len(unknown)
 
 
 def shop(rng, n=120):

@@ -107,8 +107,8 @@ def test_means_and_sample_deviations():
 
 def test_a_table_has_published_measured_difference_and_says_where_data_is_absent():
     table = comparison_table(compare(results(HF=80.0, GF=90.0), SEEDS, "accuracy", published.ACCURACY), 2)
-    place = next(i for i, row in enumerate(table.rows) if row[0] == "USPS")
-    names, measured, difference = table.rows[place : place + 3]
+    start = next(i for i, row in enumerate(table.rows) if row[0] == "USPS")
+    names, measured, difference = table.rows[start : start + 3]
     assert names == ["USPS", "published", *published.ACCURACY["USPS"].values()]
     assert measured == ["", "measured", "", "80.50±0.71", "90.50±0.71", "", ""]
     assert difference == ["", "difference", "", "-8.64 ≠", "-1.11", "", ""]
@@ -136,10 +136,10 @@ def test_the_exponent_of_time_is_that_of_a_power():
 
 def test_data_sets_at_hand_and_their_differences(data_folder):
     rows = dataset_table(available(["CsMap", "Balance"], data_folder)).rows
-    place = next(i for i, row in enumerate(rows) if row[0] == "CsMap")
-    if rows[place + 1][2] != ABSENT:
-        assert rows[place + 1][2:5] == ["10,845", "6", "28"]
-        assert rows[place + 1][-1] == "rows and dimensions differ; scored on its 300 test rows"
+    start = next(i for i, row in enumerate(rows) if row[0] == "CsMap")
+    if rows[start + 1][2] != ABSENT:
+        assert rows[start + 1][2:5] == ["10,845", "6", "28"]
+        assert rows[start + 1][-1] == "rows and dimensions differ; scored on its 300 test rows"
 
 
 def test_the_committed_page_is_complete():

@@ -182,7 +182,7 @@ def rows(folder):
 
 
 @pytest.mark.parametrize("table", ["rows", "rows/r*.parquet"])
-def test_a_folder_that_fits_is_answered_as_one_file(rows, capsys, table):
+def test_a_folder_that_fits_is_labelled_as_one_file(rows, capsys, table):
     facts = []
     for name, out in [("t.parquet", "a.parquet"), (table, "out/")]:
         assert run("label", name, "-t", "größe", "-o", out, "--json") == 0

@@ -41,18 +41,18 @@ parent.postMessage([NAME + ' ' + innerWidth, JSON.stringify(found)], '*');
 def everywhere_sure(n=100_000):
     """Thousands of rows and labels in every bin of the confidence."""
     outcome = outcome_of(["a", "b", "c"], n=n, per_class=15_000)
-    sure = (np.arange(n) % 10 + np.random.default_rng(0).random(n)) / 10
-    return replace(outcome, probabilities=np.column_stack([sure, 1 - sure, 0 * sure]))
+    confidence = (np.arange(n) % 10 + np.random.default_rng(0).random(n)) / 10
+    return replace(outcome, probabilities=np.column_stack([confidence, 1 - confidence, 0 * confidence]))
 
 
 def right_at_both_ends():
-    """Labels that are all right where the answers are unsure, and all wrong where they are sure."""
+    """Labels that are all right where the confidence is low, and all wrong where it is high."""
     outcome = outcome_of(["a", "b", "c"], n=4000, per_class=1000)
     rows = outcome.validation.rows
     given = outcome.given[rows]
-    sure = np.linspace(0.34, 1, len(rows))
-    P = np.repeat((1 - sure[:, None]) / 2, 3, axis=1)
-    P[np.arange(len(rows)), np.where(sure < 0.65, given, (given + 1) % 3)] = sure
+    confidence = np.linspace(0.34, 1, len(rows))
+    P = np.repeat((1 - confidence[:, None]) / 2, 3, axis=1)
+    P[np.arange(len(rows)), np.where(confidence < 0.65, given, (given + 1) % 3)] = confidence
     return replace(outcome, validation=Validation(rows, given, P))
 
 
@@ -126,8 +126,8 @@ def collisions(svg):
 
 @pytest.mark.parametrize("rows", [1, 99, 1_000, 2_345, 9_949, 9_999, 12_345, 99_999])
 def test_numbers_of_neighbouring_bars_do_not_touch(rows):
-    sure = np.repeat(np.linspace(0.05, 0.95, 10), rows)
-    chart = confidence_chart(sure, np.zeros(len(sure), dtype=bool))
+    confidence = np.repeat(np.linspace(0.05, 0.95, 10), rows)
+    chart = confidence_chart(confidence, np.zeros(len(confidence), dtype=bool))
     assert len(list(boxes(chart))) >= 20
     assert collisions(chart) == []
 

@@ -48,7 +48,7 @@ STRANGE = [
 
 
 def outcome_of(classes, n=60, per_class=4, seed=0, **changes):
-    """An outcome by hand: rows of class i % c, the first ones of each class with their label, odd answers unsure."""
+    """An outcome by hand: rows of class i % c, the first ones of each class labelled, odd ones of low confidence."""
     rng = np.random.default_rng(seed)
     c = len(classes)
     truth = np.arange(n) % c
@@ -160,7 +160,7 @@ def test_crossed_classes_are_those_confused_most():
     assert crossed.shape == (11, 11)
 
 
-def test_confusion_matrix_and_reliability_show_every_held_out_label():
+def test_confusion_matrix_and_reliability_show_every_hidden_label():
     outcome = outcome_of(["ant", "bee", "cat"])
     reader = Reader(page_of(outcome))
     matrix = reader.table("given ↓predicted →", "ant", "bee", "cat")[:3]
@@ -178,12 +178,12 @@ def test_confidence_table_counts_every_row_without_a_given_label():
     assert "Hatched: left empty." in page_of(outcome)
 
 
-def test_unsure_and_contradicted_rows_are_shown_with_their_columns():
+def test_uncertain_and_contradicted_rows_are_shown_with_their_columns():
     outcome = outcome_of(["ant", "bee", "cat"])
     reader, frame = Reader(page_of(outcome)), frame_of(outcome)
-    unsure = reader.table("row", "most likely")[: len(outcome.least_confident())]
-    assert [numbers(row[0]) - 1 for row in unsure] == outcome.least_confident().tolist()
-    assert [row[-1] for row in unsure] == [frame["colour"][int(i)] for i in outcome.least_confident()]
+    uncertain = reader.table("row", "most likely")[: len(outcome.least_confident())]
+    assert [numbers(row[0]) - 1 for row in uncertain] == outcome.least_confident().tolist()
+    assert [row[-1] for row in uncertain] == [frame["colour"][int(i)] for i in outcome.least_confident()]
     found = outcome.contradicted()
     said = reader.table("row", "given", "others say")[: len(found)]
     assert [(numbers(row[0]) - 1, row[1], row[2]) for row in said] == [

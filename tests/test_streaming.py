@@ -1,4 +1,4 @@
-"""Tables that are read in blocks: the same answers as in memory, output that is whole or not there, plain refusals."""
+"""Tables that are read in blocks: the predictions of memory, output that is whole or not there, plain refusals."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def left(folder):
     return sorted(path.name for path in folder.iterdir() if path.name not in INPUTS)
 
 
-# The same answers ---------------------------------------------------------------------------------------------------
+# The same predictions -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("table", ["rows", "rows/r*.parquet", "goods.parquet"])
@@ -225,8 +225,8 @@ def test_values_unlike_the_sample_are_gaps_and_counted_and_go_out_as_they_came(f
     small_sample(monkeypatch, 40)
     frame = goods().with_columns(pl.col("price").cast(pl.String))
     given = np.where(frame["kind"].is_null().to_numpy(), -1, 0)
-    strange = np.setdiff1d(np.arange(N), sample_of(given, 40, 0))[[5, 200, 300]]
-    marked = pl.Series(np.isin(np.arange(N), strange))
+    unknown = np.setdiff1d(np.arange(N), sample_of(given, 40, 0))[[5, 200, 300]]
+    marked = pl.Series(np.isin(np.arange(N), unknown))
     frame.with_columns(price=frame["price"].set(marked, "dear"), color=frame["color"].set(marked, "pink")).write_csv(
         "goods.csv"
     )
@@ -292,7 +292,7 @@ def test_a_bar_shows_the_time_left_of_blocks_alone(monkeypatch):
     with progress(True, False, None) as bar:
         assert isinstance(bar, Bar)
     monkeypatch.setenv("COLUMNS", "100")
-    told = []
+    shown = []
     for counted in (False, True):
         console = Console(force_terminal=True, width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
         monkeypatch.setattr("greenlabel.tables.progress.Console", lambda console=console, **options: console)
@@ -304,9 +304,9 @@ def test_a_bar_shows_the_time_left_of_blocks_alone(monkeypatch):
                     time.sleep(0.02)
                     bar.tick()
             bar._shown.refresh()
-            told.append(console.export_text())
-    assert " left" in told[1]
-    assert " left" not in told[0]
+            shown.append(console.export_text())
+    assert " left" in shown[1]
+    assert " left" not in shown[0]
 
 
 # Output that is whole, or not there ---------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
         ["goods.xlsx", "-t", "kind", "--scheduler", "local"],
         "cannot be read in blocks",
     ),
-    "a torn row": (
+    "a corrupt row": (
         lambda: Path("goods.csv").write_bytes(Path("goods.csv").read_bytes()[:-40]),
         CSV,
         "goods.csv: line 601 has",

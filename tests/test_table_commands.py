@@ -185,7 +185,7 @@ TABLE = ["shop.csv", "-t", "kind"]
 BAD = {  # what is wrong: (what is done to the table, further words, the sentence)
     "no file": (None, ["shp.csv", "-t", "kind"], "shp.csv does not exist; did you mean shop.csv?"),
     "no column": (None, ["shop.csv", "-t", "kinds"], "no column 'kinds'; did you mean 'kind'?"),
-    "torn row": (lambda text: text[:-20], TABLE, "line 121 has"),
+    "corrupt row": (lambda text: text[:-20], TABLE, "line 121 has"),
     "full": (lambda text: text.replace("-11,\n", "-11,toy\n"), TABLE, "has a label already"),
     "empty": (
         lambda text: text.replace(",toy\n", ",\n").replace(",tool\n", ",\n"),

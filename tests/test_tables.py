@@ -106,11 +106,11 @@ BROKEN = {
     "empty.jsonl": (b"\n", "holds no rows"),
     "header.csv": (b"a,b\n", "holds no rows"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-    "torn.parquet": (b"PAR1 and no more", "cannot be read as parquet"),
-    "torn.xlsx": (b"PK no sheet", "cannot be read as xlsx"),
-    "torn.jsonl": (b'{"a": 1}\n{"a": 2\n', "line 2 is no JSON"),
-    "torn.npy": (b"\x93NUMPY", "cannot be read as npy"),
-    "torn.npz": (b"PK", "cannot be read as npz"),
+    "corrupt.parquet": (b"PAR1 and no more", "cannot be read as parquet"),
+    "corrupt.xlsx": (b"PK no sheet", "cannot be read as xlsx"),
+    "corrupt.jsonl": (b'{"a": 1}\n{"a": 2\n', "line 2 is no JSON"),
+    "corrupt.npy": (b"\x93NUMPY", "cannot be read as npy"),
+    "corrupt.npz": (b"PK", "cannot be read as npz"),
     "table.dat": (b"a,b\n1,2\n", "ends in one of .csv, .tsv"),
 }
 

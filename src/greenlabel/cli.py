@@ -72,16 +72,16 @@ def demo(
     given = few != -1
     with stages("labels"):
         model = GreenClassifier(random_state=seed).fit(X, few)
-        answer, probability = model.transduction_, model.label_distributions_
-    accuracy = unlabelled_accuracy(y, answer, given)
+        predictions, probabilities = model.transduction_, model.label_distributions_
+    accuracy = unlabelled_accuracy(y, predictions, given)
     say.print(f"{len(y):,} handwritten digits, {given.sum()} labels given ({per_class} per class)")
     say.print(f"{(~given).sum():,} labels filled in, {accuracy:.1%} right")
-    write_labels(out / "digits.csv", answer, probability, given)
+    write_labels(out / "digits.csv", predictions, probabilities, given)
     with say.status("Drawing"):
         with stages("map"):
             positions = map_of(X)
         with stages("picture"):
-            draw_before_and_after(out / "digits.png", positions, answer, given, (answer != y) & ~given)
+            draw_before_and_after(out / "digits.png", positions, predictions, given, (predictions != y) & ~given)
     say.print(f"See {out / 'digits.png'} and {out / 'digits.csv'}")
     say.print(f"It took {time_text(stages.seconds)}".replace(SPACE, " "))
 
@@ -89,7 +89,7 @@ def demo(
 def main(began: float | None = None) -> None:
     """Run the command line; what greenlabel refuses is one line and exit code 1, Ctrl-C and a closed pipe are silent.
 
-    ``began`` is when the process did, by ``time.perf_counter``; the times that commands tell count from there.
+    ``began`` is when the process did, by ``time.perf_counter``; the times in summaries count from there.
     """
     began = perf_counter() if began is None else began
     try:

@@ -14,7 +14,7 @@ PALETTE = "tab10"
 
 
 def write_labels(path: Path, y: NDArray[Any], probability: NDArray[np.floating], given: NDArray[np.bool_]) -> None:
-    """One line per row: its number, its label, where that came from, and how sure it is."""
+    """One line per row: its number, its label, and the source and confidence of the label."""
     with whole_file(path) as draft, draft.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", "label", "source", "confidence"])

@@ -17,7 +17,7 @@ Floats = NDArray[np.floating]
 
 
 def label_margin(scores: Floats, y_true: Any, classes: Any) -> float:
-    """Label margin of the given rows: LM_l on the labelled ones, LM_u on the unlabelled ones.
+    """Label margin of some rows: LM_l of the labelled ones, LM_u of the unlabelled ones.
 
     scores : (n, c)     y_true : (n,) true classes     classes : (c,) the class of each column of the scores
     Classes that no row or every row belongs to have no margin and are left out.
@@ -40,7 +40,7 @@ def f1_macro(y_true: Any, y_pred: Any) -> float:
 
 
 def unlabelled_accuracy(y_true: Any, y_pred: Any, labelled: Any) -> float:
-    """Share of right answers among the rows that are not marked in the boolean array ``labelled``."""
+    """Share of right predictions among the rows that are not marked in the boolean array ``labelled``."""
     y_true, y_pred, labelled = np.asarray(y_true), np.asarray(y_pred), np.asarray(labelled, dtype=bool)
     if labelled.all():
         raise LabelError("every row is labelled, so no row is left to count; mark fewer rows as labelled.")
@@ -48,7 +48,7 @@ def unlabelled_accuracy(y_true: Any, y_pred: Any, labelled: Any) -> float:
 
 
 def share_interval(hits: int, trials: int, level: float) -> tuple[float, float, float]:
-    """A share, and the interval that holds the true one at the given level (Wilson's, good for few trials too)."""
+    """A share, and the interval that holds the true one at this level (Wilson's, good for few trials too)."""
     z = float(ndtri((1 + level) / 2))
     share = hits / trials
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)

@@ -75,9 +75,8 @@ class DaskBlocks(Blocks):
 
     def map(self, step: Step) -> Iterator[Any]:
         steps = (*self._steps, step)
-        held = submit(dask.persist, shared(steps))[
-            0
-        ]  # sent once, not with every block; Dask drops it unless it is held
+        # Sent once, not with every block; Dask would drop it if it were not held.
+        (held,) = submit(dask.persist, shared(steps))
         yield from in_order(self._tasks(steps, held))
         self.finish()
 

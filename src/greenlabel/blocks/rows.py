@@ -193,7 +193,8 @@ def read_npy(mark: FileMark, offset: int, dtype: Any, width: int, stretches: lis
     """Some stretches of rows."""
     mark.check()
     X = np.empty((sum(map(len, stretches)), width), dtype)
-    stop, row_bytes = 0, width * X.itemsize
+    row_bytes = width * X.itemsize
+    stop = 0
     with mark.path.open("rb") as file:
         for stretch in stretches:
             start, stop = stop, stop + len(stretch)

@@ -65,6 +65,7 @@ def _numbers(X: Any, source: Any) -> Blocks | None:
     if source is not None and hasattr(source, "column") and not isinstance(X, Blocks):
         from greenlabel.blocks.parquet import AsMatrix
 
-        names, source = source.names, source.through(AsMatrix(str(X)))
+        names = source.names
+        source = source.through(AsMatrix(str(X)))
         source.names = names
     return source

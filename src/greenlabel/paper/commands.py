@@ -16,7 +16,7 @@ say = Console(highlight=False, soft_wrap=True)
 
 
 class ItemGroup(TyperGroup):
-    """What is no command is an item: ``greenlabel paper f1`` means ``greenlabel paper run f1``."""
+    """A word that is no command is an item: ``greenlabel paper f1`` means ``greenlabel paper run f1``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {*self.commands, *ctx.help_option_names}
@@ -56,7 +56,8 @@ def run(
         from greenlabel.paper.sources import SOURCES
         from greenlabel.paper.store import Store, Trial
 
-    chosen, seeds = choose_items(items or []), range(seed, seed + trials)
+    chosen = choose_items(items or [])
+    seeds = range(seed, seed + trials)
     wanted = {name: set(ITEMS[name].trials(seeds)) for name in chosen}
     names = [name for item in chosen for name in (*ITEMS[item].data, *(trial.data for trial in wanted[item]))]
     found = available(names, folder)

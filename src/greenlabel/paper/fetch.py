@@ -18,27 +18,27 @@ Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes i
 
 
 def fetch(name: str, folder: Path, progress: Progress) -> Data:
-    """Bring a data set into the folder, check it, and keep it as one .npz file; what is there is only read."""
+    """Bring a data set into the folder, check it, and keep it as one .npz file; one that is there is only read."""
     source = SOURCES[name]
     if (folder / f"{source.stem}.npz").exists():
         return load(name, folder)
-    place = folder / source.stem
-    place.mkdir(parents=True, exist_ok=True)
+    own_folder = folder / source.stem
+    own_folder.mkdir(parents=True, exist_ok=True)
     for download in source.downloads:
         brought = download.members or (download.file,)
         if all(find(folder, source.stem, file.removesuffix(".gz").removesuffix(".bz2")) for file in brought):
             continue
-        archive = place / download.file
+        archive = own_folder / download.file
         transfer(download.url, archive, progress)
         check_file(archive, download.md5)
         if download.members:
-            unpack(archive, download.members, place)
+            unpack(archive, download.members, own_folder)
             archive.unlink()
     data = load_public(name, folder)
     if source.content is not None and data.content != source.content:
         raise DataError(
             f"{name} as downloaded differs from the copy that greenlabel was tested on (checksum {data.content}, "
-            f"expected {source.content}); delete {', '.join(source.files)} in {place} and fetch it again."
+            f"expected {source.content}); delete {', '.join(source.files)} in {own_folder} and fetch it again."
         )
     save(data, folder)
     return data

@@ -141,14 +141,15 @@ def rings(stem: Path, data: Data, seed: int) -> None:
     """Truth, connections, the original GF and the improved one; crosses are the labelled rows."""
     from matplotlib.collections import LineCollection
 
-    X, few = data.X, draw_labels(data, PER_CLASS, seed)
+    X = data.X
+    few = draw_labels(data, PER_CLASS, seed)
     models: dict[str, Any] = {
         "Original GF": GreenClassifier(mu=0.0, solver="eigen", **GAUSSIAN).fit(X, few),
         "Improved GF": GreenClassifier(mu=MU, **GAUSSIAN).fit(X, few),
     }
     graph = models["Improved GF"].graph_
     with drawing(stem, 11.5, 3.3) as figure:
-        truth, edges, *answers = figure.subplots(1, 4)
+        truth, edges, *predicted = figure.subplots(1, 4)
         _scatter(truth, X, data.y, few, "Ground truth")
         pairs = graph.S.tocoo()
         one_way = pairs.row < pairs.col
@@ -156,7 +157,7 @@ def rings(stem: Path, data: Data, seed: int) -> None:
         edges.add_collection(LineCollection(lines, colors="0.35", linewidths=0.25, rasterized=True))
         blocks = "one block" if graph.n_components == 1 else f"{graph.n_components} blocks"
         _scatter(edges, X, None, few, f"Connections: {blocks}")
-        for axes, (name, model) in zip(answers, models.items(), strict=True):
+        for axes, (name, model) in zip(predicted, models.items(), strict=True):
             right = score(data, few, model.transduction_)["accuracy"]
             _scatter(axes, X, model.transduction_, few, f"{name}: {right:.1f}% right")
 

@@ -69,11 +69,11 @@ def read_csv(path: Path, label: str) -> tuple[Array, Array]:
         head = [name.strip().strip('"') for name in file.readline().decode("utf-8-sig").split(",")]
         if label not in head:
             raise DataError(f"{path} has no column {label!r}; its first columns are {', '.join(head[:5])}.")
-        place = head.index(label)
-        columns = [i for i in range(len(head)) if i != place]
+        index = head.index(label)
+        columns = [i for i in range(len(head)) if i != index]
         lines = [line for line in file.read().decode("utf-8").splitlines() if line.strip()]
     X = _parsed(path, lambda: np.loadtxt(lines, delimiter=",", usecols=columns, ndmin=2))
-    return X, np.array([line.split(",")[place].strip().strip('"') for line in lines])
+    return X, np.array([line.split(",")[index].strip().strip('"') for line in lines])
 
 
 def read_zip_digits(path: Path) -> tuple[Array, Array]:

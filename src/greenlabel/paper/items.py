@@ -16,8 +16,8 @@ from greenlabel.paper.sources import GREY_LEVELS
 from greenlabel.paper.store import Trial
 
 LABEL_COUNTS = range(1, 21)
-MOST_ANCHORS = 4096
-ROWS = {"Balance": 625, "MobileKSD": 2856}  # where fewer rows than MOST_ANCHORS limit the anchors
+MAX_ANCHORS = 4096
+ROWS = {"Balance": 625, "MobileKSD": 2856}  # where fewer rows than MAX_ANCHORS limit the anchors
 GREY_METHODS = ("LLGC", "HF", "GF(G)")  # GF has the scores of GF(G), and no scale changes GF(A)
 MARGIN_METHODS = ("LLGC", "GF(G)")
 LABEL_METHODS = (*GRAPH_METHODS, OURS[0])
@@ -44,9 +44,9 @@ class Item:
 
 def anchor_counts(name: str) -> list[int]:
     """Doubling numbers of anchors, more than there are neighbours, with the paper's own among them."""
-    most = min(MOST_ANCHORS, ROWS.get(name, MOST_ANCHORS))
-    doubling = {2**power for power in range(5, 13) if 2**power <= most}
-    return sorted(doubling | {anchors(name), NEIGHBORS + 1} | ({most} if name in ROWS else set()))
+    largest = min(MAX_ANCHORS, ROWS.get(name, MAX_ANCHORS))
+    doubling = {2**power for power in range(5, 13) if 2**power <= largest}
+    return sorted(doubling | {anchors(name), NEIGHBORS + 1} | ({largest} if name in ROWS else set()))
 
 
 def _scores(data: tuple[str, ...], methods: tuple[str, ...]) -> Callable[[range], Trials]:

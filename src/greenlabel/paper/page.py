@@ -55,8 +55,8 @@ NOTES = {
     "accuracy": "Percent of unlabelled rows. USPS 0-255 is USPS in grey levels 0 to 255 instead of -1 to 1, against "
     "the same published numbers: the paper's rule for the Gaussian width is not free of the unit of the features.",
     "f1": "Harmonic mean of macro precision and macro recall.",
-    "time": "Seconds of a whole fit, graph and answers included, on this machine and on the paper's: read them along a "
-    "row, not across. HF and LLGC are solved sparsely here.",
+    "time": "Seconds of a whole fit, graph and predictions included, on this machine and on the paper's: read them "
+    "along a row, not across. HF and LLGC are solved sparsely here.",
     "margin": "Labels coded +1, -1, 0, as in the paper. Rows with A + A' add both directions of the graph, so that "
     "mutual neighbours count twice; the paper's equation takes their union.",
     "labels": "Means over the trials. The curves of GF and GF(G) lie on each other.",

@@ -1,4 +1,4 @@
-"""One trial: draw the labels, answer, score. The paper's parameters, greenlabel's defaults, everyday alternatives.
+"""One trial: draw the labels, predict, score. The paper's parameters, greenlabel's defaults, everyday alternatives.
 
     the paper's     k = 20, Gaussian weights, mu = 1e-5, LLGC's gamma = 1, the anchors of its tables, raw features,
                     and equal rows as nodes of their own, which greenlabel's defaults make one
@@ -7,7 +7,7 @@
     everyday        what a user would try without a graph, with scikit-learn's defaults, on the features of ours
 
 Labels are drawn by the seed alone, so all methods see the same ones. Nothing before them depends on them: a graph is
-built once for all trials. Only unlabelled rows count; of a data set with test rows, only these.
+built once for all trials. Only unlabelled rows count; where a data set has test rows, only these.
 """
 
 import time
@@ -74,7 +74,7 @@ class Supervised:
 
 
 class KernelSVM:
-    """scikit-learn's SVC, its kernel taken as a matrix product: the same answers, many times faster on many rows.
+    """scikit-learn's SVC, its kernel taken as a matrix product: the same predictions, many times faster on many rows.
 
     ``kernel`` is one of scikit-learn's; its width is SVC's default, 1 / (d Var X) of the labelled rows.
     """
@@ -205,7 +205,7 @@ def units_differ(X: Array) -> bool:
 
 
 def features(data: Data, ours: bool) -> Array:
-    """The features that a method works on; labels and classes have no say.
+    """The features that a method works on; they do not depend on labels or classes.
 
     Ours are standardised column by column where units differ, and otherwise divided by one number, which no graph
     notices, but logistic regression needs.
@@ -231,20 +231,22 @@ def scored_rows(data: Data, few: Array) -> NDArray[np.bool_]:
 def run_trials(data: Data, method: str, anchors: int, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Result]]:
     """All trials of one method on one data set: the first fits, the others take the labels anew.
 
-    "seconds" is a whole fit with its answers. Where that is quick, every trial of ten labels per class takes its own;
-    otherwise one fit serves all of them.
+    "seconds" is a whole fit with its predictions. Where that is quick, every trial of ten labels per class has its own
+    fit; otherwise one fit serves all of them.
     """
     how = METHODS[method]
-    X, model, seconds = features(data, how.ours), how.make(data.name, anchors), None
+    X = features(data, how.ours)
+    model = how.make(data.name, anchors)
+    seconds = None
     for trial in sorted(trials, key=lambda trial: trial.per_class != PER_CLASS):
         few = draw_labels(data, trial.per_class, trial.seed)
         start = time.perf_counter()
         if seconds is None or (trial.per_class == PER_CLASS and seconds < QUICK):
-            answer = model.fit(X, few).transduction_
+            predictions = model.fit(X, few).transduction_
             seconds = time.perf_counter() - start
         else:
-            answer = model.relabel(few).transduction_
-        result = score(data, few, answer) | {"seconds": round(seconds, 4)}
+            predictions = model.relabel(few).transduction_
+        result = score(data, few, predictions) | {"seconds": round(seconds, 4)}
         if how.margins and trial.per_class == PER_CLASS:
             result |= margins(model, data, few)
         if anchors:
@@ -252,23 +254,25 @@ def run_trials(data: Data, method: str, anchors: int, trials: Iterable[Trial]) -
         yield trial, result
 
 
-def score(data: Data, few: Array, answer: Array) -> Result:
+def score(data: Data, few: Array, predictions: Array) -> Result:
     """Accuracy in % and the paper's F1-macro on the rows that count."""
     rows = scored_rows(data, few)
-    truth, answer = data.y[rows], answer[rows]
-    return {"accuracy": round(100 * float((truth == answer).mean()), 6), "f1": round(f1_macro(truth, answer), 8)}
+    truth, predicted = data.y[rows], predictions[rows]
+    accuracy = 100 * float((truth == predicted).mean())
+    return {"accuracy": round(accuracy, 6), "f1": round(f1_macro(truth, predicted), 8)}
 
 
 def margins(model: Any, data: Data, few: Array) -> Result:
     """LM_l and LM_u with labels coded +1 and -1, as in Table V."""
-    F, given, rows = model.operator_.solve(signed(model.fitted_.labels)), few != UNLABELED, scored_rows(data, few)
-    parts = {"margin_l": given, "margin_u": rows}
+    F = model.operator_.solve(signed(model.fitted_.labels))
+    parts = {"margin_l": few != UNLABELED, "margin_u": scored_rows(data, few)}
     return {name: float(f"{label_margin(F[part], data.y[part], model.classes_):.8g}") for name, part in parts.items()}
 
 
 def time_to_solve(model: Any) -> float:
     """Seconds of GF(A) without its graph: Z'Z, the m x m system, and the scores. The best of three."""
-    Z, Y, times = model.graph_.mixing_matrix(), model.fitted_.labels.Y, []
+    Z, Y = model.graph_.mixing_matrix(), model.fitted_.labels.Y
+    times = []
     for _ in range(3):
         start = time.perf_counter()
         AnchoredGreen.of(Z, Z.shape[0] * model.mu_, model.n_components_).solve(Y)

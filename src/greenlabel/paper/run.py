@@ -30,7 +30,7 @@ def available(names: Iterable[str], folder: Path) -> dict[str, Data]:
 def carry_out(
     wanted: Iterable[Trial], data: dict[str, Data], store: Store, jobs: int, done: Callable[[Trial], None]
 ) -> Results:
-    """Results of all wanted trials whose data is there. ``done`` hears of each, kept ones included."""
+    """Results of all wanted trials whose data is there. ``done`` is called for each, kept ones included."""
     results: Results = {}
     batches: dict[tuple[str, str, int], list[Trial]] = defaultdict(list)
     for trial in dict.fromkeys(trial for trial in wanted if trial.data in data):

@@ -1,8 +1,8 @@
 """The paper's data sets: where they come from, and how they are read.
 
 A data set is looked for in one folder, first as ``<stem>.npz`` (X, y, perhaps is_test), then as its public files, in
-the folder itself or in ``<stem>/``.
-Balance and the rings are generated. ``content`` is the checksum of X and y whichever way they were read.
+the folder itself or in ``<stem>/``. Balance and the rings are generated. ``content`` is the checksum of X and y,
+whichever way they were read.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Download:
-    """A public file; of an archive, the members that are wanted."""
+    """A public file, or the members of an archive that are wanted."""
 
     url: str
     md5: str | None = None
@@ -242,8 +242,8 @@ def load_public(name: str, folder: Path) -> Data:
 
 def find(folder: Path, stem: str, file: str) -> Path | None:
     """A public file of a data set, packed or not, in the folder or in one of its own inside it."""
-    places = (place / f"{file}{end}" for place in (folder / stem, folder) for end in PACKED)
-    return next((path for path in places if path.exists()), None)
+    paths = (parent / f"{file}{end}" for parent in (folder / stem, folder) for end in PACKED)
+    return next((path for path in paths if path.exists()), None)
 
 
 def _data(name: str, X: Array, y: Array, is_test: NDArray[np.bool_] | None) -> Data:

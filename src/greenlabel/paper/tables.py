@@ -21,7 +21,7 @@ from greenlabel.paper.store import Trial
 
 MARK = "≠"
 ABSENT = "data not available here"
-CONCLUSION_NOTE = "Of differences, the largest over all trials is given; of other numbers, the mean."
+CONCLUSION_NOTE = "Differences are the largest over all trials; other numbers are means."
 FIRST_EXPONENT_ANCHORS = 256  # below, time hardly depends on the anchors
 
 

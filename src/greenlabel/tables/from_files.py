@@ -11,7 +11,7 @@ from greenlabel.tables.io.files import after, check_apart, check_output, check_r
 from greenlabel.tables.labelling import TableResult, label_table, predict_table
 from greenlabel.tables.model_files.saved import load_model
 from greenlabel.tables.opening import AtOnce, Bar, InBlocks, in_blocks
-from greenlabel.tables.streaming import check_options, label_stream, predict_stream
+from greenlabel.tables.streaming import label_stream, predict_stream, refuse_in_blocks
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def label_files(
     """Label a table and write it, its model and its report. Returns the result, and the names of what was written."""
     beside = some(save, report)
     if files.must_stream():
-        check_options(shares=shares, vectors=files.vectors, method=None if method in ("auto", "anchored") else method)
+        other = None if method in ("auto", "anchored") else method
+        refuse_in_blocks(shares=shares, vectors=files.vectors, method=other)
         result, out, left = label_in_blocks(files, beside, target, options, bar)
     else:
         result, out, left = label_at_once(files, beside, target, method, shares, options, bar)
@@ -140,7 +141,7 @@ def predict_in_blocks(
     files: Files, model: Path, only_confident: float | None, bar: Bar
 ) -> tuple[dict[str, Any], str, list[str]]:
     """The facts, the name of the output, and columns that it cannot hold."""
-    check_options(vectors=files.vectors)
+    refuse_in_blocks(vectors=files.vectors)
     with bar.stages("reading"):
         saved = load_model(model)
     with files.in_blocks([model], bar) as blocks:

@@ -56,12 +56,7 @@ class Tally:
 
     @classmethod
     def of(
-        cls,
-        given: Ints,
-        predictions: Ints,
-        probabilities: Floats,
-        is_reached: Bools,
-        is_blend: bool = False,
+        cls, given: Ints, predictions: Ints, probabilities: Floats, is_reached: Bools, is_blend: bool = False
     ) -> "Tally":
         """The tally of rows whose given and predicted labels are indices of c classes, or -1; probabilities (n, c).
 
@@ -172,11 +167,10 @@ class Outcome:
 
         None where no label could be predicted without itself, or no row was filled in.
         """
-        codes, tally = self.validation.codes, self.tally
+        codes, p = self.validation.codes, self.validation.probabilities
         if not len(codes):
             return None
-        p = self.validation.probabilities
-        found = estimate_accuracy(codes, p, tally.given, tally.estimated, self.only_confident)
+        found = estimate_accuracy(codes, p, self.tally.given, self.tally.estimated, self.only_confident)
         return None if found is None else (float(found), found.low, found.high)
 
     @property

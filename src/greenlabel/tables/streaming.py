@@ -55,13 +55,14 @@ Ints = NDArray[np.integer]
 
 SAMPLE_ROWS = 50_000  # from which features are learned
 LABELLED_ROWS = 10_000  # with a label, beside them
-MIN_SAMPLE, SAMPLE_BYTES = 10_000, 2**30  # wide rows are fewer; the memory that is free has no say, for it changes
+MIN_SAMPLE = 10_000  # rows, however wide
+SAMPLE_BYTES = 2**30  # limits wide rows; not the memory that is free, which changes
 PAGE_ROWS = 5_000  # kept for the report
 
 
-def check_options(**unknown: Any) -> None:
+def refuse_in_blocks(**options: Any) -> None:
     """Refuse what a table in blocks cannot have; the names are those of the command line."""
-    for option, value in unknown.items():
+    for option, value in options.items():
         if value is not None:
             raise ParameterError(
                 f"--{option} {value} is not for a table that is read in blocks; leave it out, or give one file that "

@@ -64,7 +64,8 @@ def join_labels(parts: list[Found]) -> tuple[list[Any], Ints]:
 
 def checked_classes(labels: pl.Series, rows: pl.Series, n: int) -> list[Any]:
     """The classes in their order, from the labels that n rows hold and the number of rows of each."""
-    name, given = labels.name, int(rows.sum())
+    name = labels.name
+    given = int(rows.sum())
     if not given:
         raise LabelError(f"Column {name!r} holds no label in {n:,} rows; label rows of two classes at least.")
     check_kind(labels, rows)

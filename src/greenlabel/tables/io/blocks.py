@@ -49,9 +49,11 @@ class ParquetFrames(Through):
 
     def __init__(self, source: ParquetBlocks, schema: dict[str, Any]):
         super().__init__(source, AsFrame(schema))
-        self._parquet, self.schema = source, schema
+        self._parquet = source
+        self.schema = schema
         self.names = list(schema)
-        self.files, self.n_bytes = source.files, source.n_bytes
+        self.files = source.files
+        self.n_bytes = source.n_bytes
         self.memory_bytes = PARQUET_GROWS * source.unpacked_bytes
 
     def only(self, names: list[str]) -> "ParquetFrames":

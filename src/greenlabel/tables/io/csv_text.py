@@ -36,7 +36,8 @@ BLOCK_BYTES = 2**25  # of a block
 TEXT_GROWS = 30  # bytes of memory for each byte of text, to label it at once; measured 28 (docs/scale.md)
 UNCLOSED = "a quote is opened and never closed; the file is corrupt, or a field lacks its quotes."
 SWALLOWED = "has several lines and text behind its last quote; a quote is missing there, or one too many."
-QUOTE, LINE_ENDS = ord('"'), b"\r\n"
+QUOTE = ord('"')
+LINE_ENDS = b"\r\n"
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,8 @@ def _among(text: NDArray[np.uint8], letters: bytes) -> NDArray[np.bool_]:
 
 def _is_mark(indices: list[int], is_start: list[bool]) -> list[bool]:
     """Which quotes open or close a field, or are doubled within one; others are letters."""
-    found, inside, last = [], False, -2
+    found = []
+    inside, last = False, -2
     for index, starts in zip(indices, is_start, strict=True):
         inside_before = inside
         if inside:

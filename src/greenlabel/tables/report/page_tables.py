@@ -158,7 +158,8 @@ def crossed_classes(outcome: Outcome) -> tuple[NDArray[np.integer], list[Any]]:
     c = len(full)
     if c <= CLASSES_CROSSED + 1:
         return full, outcome.classes
-    size, right = full.sum(axis=0) + full.sum(axis=1), full.diagonal()
+    size = full.sum(axis=0) + full.sum(axis=1)
+    right = full.diagonal()
     kept = np.lexsort((np.arange(c), -size, 2 * right - size))[:CLASSES_CROSSED]
     group = np.full(c, CLASSES_CROSSED)
     group[kept] = np.arange(CLASSES_CROSSED)
