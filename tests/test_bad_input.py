@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from conftest import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 from greenlabel import (
     AnchoredGreenClassifier,
     BlendedClassifier,
@@ -22,6 +21,7 @@ from greenlabel import (
 )
 from greenlabel._common import parameters
 from greenlabel.errors import DataError, GraphError, GreenlabelError, LabelError, MemoryLimitError, ParameterError
+from helpers.estimators import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 
 # A clause that opens with a verb: what to do.
 ADVICE = re.compile(

@@ -162,6 +162,7 @@ def test_a_single_feature_works(Model, blobs):
     assert_array_equal(model.transduction_, y)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_work(Model):
     """A labelled row of each class, and a copy moved a little for 400 of them."""
     rng = np.random.default_rng(0)
@@ -457,6 +458,7 @@ def test_a_single_neighbour_works(KnnModel, weights, blobs, few):
     sound(KnnModel(1, weights=weights).fit(blobs[0], few), blobs[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 4200])  # in double precision at once; in single precision first
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 def test_small_distances_survive_large_features(n, offset):

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import greenlabel.operators.classics
 import greenlabel.operators.green
-import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import GraphError, MemoryLimitError
@@ -19,6 +18,7 @@ from greenlabel.graph.similarity import anchor_components, knn_graph, make_graph
 from greenlabel.labels.encoding import read_labels
 from greenlabel.operators.classics import ConsistencyOperator, harmonic_scores
 from greenlabel.operators.green import SOLVERS, AnchoredGreen, DirectGreen, EigenGreen, SparseGreen, SparseSystem
+from helpers import reference
 
 MUS = [1e-6, 1e-3, 0.1]
 

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import reference
 from greenlabel.graph import neighbors
 from greenlabel.graph.neighbors import (
     ClusterSearch,
@@ -22,6 +21,7 @@ from greenlabel.graph.neighbors import (
     working,
 )
 from greenlabel.graph.projection import principal_axes
+from helpers import reference
 
 
 def exact_searches(P):
