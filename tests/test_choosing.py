@@ -77,6 +77,7 @@ def test_neighbours_are_those_that_refitting_without_each_label_prefers(noisy):
     assert_array_equal(model.predict_proba(new), GreenClassifier(int(expected), mu=1e-3).fit(X, few).predict_proba(new))
 
 
+@pytest.mark.slow
 def test_few_labels_choose_nothing(noisy):
     X, few = noisy
     few = keep_labels(few, 9, random_state=1)

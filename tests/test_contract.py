@@ -88,7 +88,12 @@ KEEP_WEIGHTED_GRAPHS = [name for name, blend in BLENDS.items() if blend.experts 
 HEAVY = ["matplotlib", "typer", "rich", "pandas", "polars", "pyarrow", "skrub", "dask"]
 
 
-@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)
+SLOW_VARIANTS = [pytest.param(BLENDS[name], marks=pytest.mark.slow) for name in ("blend of shares", "blend refined")]
+
+
+@pytest.fixture(
+    params=[*GRAPH_VARIANTS.values(), BLENDS["blend"], *SLOW_VARIANTS, BLENDS["blend of two"]], ids=VARIANTS
+)
 def variant(request):
     return clone(request.param)
 
@@ -110,14 +115,16 @@ def known_exceptions(estimator):
     return {"check_classifiers_classes": "uses -1 as a class; -1 marks a row without a label here"}
 
 
-@parametrize_with_checks([Model() for Model in GRAPH_ESTIMATORS], expected_failed_checks=known_exceptions)
+@parametrize_with_checks([GreenClassifier(), AnchoredGreenClassifier()], expected_failed_checks=known_exceptions)
 def test_scikit_learn_is_satisfied(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([BlendedClassifier()], expected_failed_checks=known_exceptions)
-def test_scikit_learn_is_satisfied_by_the_blend(estimator, check):
+@parametrize_with_checks(
+    [ConsistencyClassifier(), HarmonicClassifier(), BlendedClassifier()], expected_failed_checks=known_exceptions
+)
+def test_scikit_learn_is_satisfied_by_the_others(estimator, check):
     check(estimator)
 
 

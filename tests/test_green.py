@@ -195,6 +195,7 @@ def test_the_scores_of_a_class_do_not_depend_on_other_classes_to_the_bit(graph, 
         assert_array_equal(operator.solve(Y[:, columns], tolerance), F[:, columns])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [1, 3])
 def test_classes_far_from_all_labels_do_not_depend_on_the_solver(per_class):
     """Scores fall along the moons, over hundreds of edges; the sparse solver must still tell their signs."""

@@ -329,6 +329,7 @@ def test_the_classics_are_as_published_unless_asked_otherwise(Model):
     assert Model().get_params()["class_offsets"] is None
 
 
+@pytest.mark.slow
 def test_the_scores_are_the_same_with_offsets_and_without():
     X, y = skewed([0.9, 0.1])
     few = drawn(y, 200)

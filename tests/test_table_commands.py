@@ -83,6 +83,7 @@ def test_json_is_json_and_quiet_is_quiet(folder, capsys):
     assert said.out == said.err == ""
 
 
+@pytest.mark.slow
 def test_a_pipe_carries_the_table_and_nothing_else(folder):
     command = [sys.executable, "-m", "greenlabel", "label", "-", "--target", "kind"]
     done = subprocess.run(command, input=(folder / "shop.csv").read_bytes(), capture_output=True, check=True)
