@@ -6,17 +6,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_moons
 
-from greenlabel import (
-    AnchoredGreenClassifier,
-    BlendedClassifier,
-    ConsistencyClassifier,
-    GreenClassifier,
-    HarmonicClassifier,
-)
-
-KNN_ESTIMATORS = [GreenClassifier, ConsistencyClassifier, HarmonicClassifier]
-GRAPH_ESTIMATORS = [*KNN_ESTIMATORS, AnchoredGreenClassifier]
-ESTIMATORS = [*GRAPH_ESTIMATORS, BlendedClassifier]
+from greenlabel.datasets import keep_labels
+from greenlabel.graph import neighbors
+from helpers.estimators import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
+from helpers.model_data import saved_blend
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +98,27 @@ def similarity():
     S = rng.uniform(size=(30, 30)) * (rng.uniform(size=(30, 30)) < 0.3)
     S = S + S.T + np.diag(np.ones(29), 1) + np.diag(np.ones(29), -1)
     return S, np.where(np.arange(30) % 5 == 0, np.arange(30) % 2, -1)
+
+
+@pytest.fixture
+def noisy():
+    """Overlapping classes with many labels: a mu above the usual one is better."""
+    X, y = make_moons(240, noise=0.35, random_state=1)
+    return X, keep_labels(y, 90, random_state=0)
+
+
+@pytest.fixture
+def fast_search(monkeypatch):
+    """The search of many rows, however few there are."""
+    monkeypatch.setattr(neighbors, "FLOAT64_PAIRS", 0)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A blend of every kind of column as a model file."""
+    path = tmp_path / "model.green"
+    path.write_bytes(saved_blend())
+    return path
 
 
 def load(name):

@@ -29,6 +29,7 @@ def test_digits():
     assert mean_accuracy(GreenClassifier(), *digits()) >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4])
 def test_digits_on_a_graph_of_two_components(k):
     model = GreenClassifier(k)
@@ -40,10 +41,12 @@ def test_digits_on_an_anchored_graph():
     assert mean_accuracy(AnchoredGreenClassifier(random_state=0), *digits()) >= 0.90
 
 
+@pytest.mark.slow
 def test_usps(usps):
     assert mean_accuracy(GreenClassifier(), *usps) >= 0.93
 
 
+@pytest.mark.slow
 def test_gf_a_of_the_paper_on_usps(usps):
     model = AnchoredGreenClassifier(1024, 20, mu=1e-5, random_state=0)
     assert mean_accuracy(model, *usps) >= 0.88
@@ -58,6 +61,7 @@ def test_more_than_half_of_the_rows_are_duplicates(phishing):
     assert (model.graph_.S.diagonal() == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [GreenClassifier(), AnchoredGreenClassifier(random_state=0)])
 def test_confidence_on_digits_is_what_it_says(model):
     X, y = digits()

@@ -3,7 +3,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import reference
 from greenlabel.graph.anchors import (
     ANCHORS,
     ROWS_PER_ANCHOR,
@@ -16,6 +15,7 @@ from greenlabel.graph.anchors import (
 )
 from greenlabel.graph.neighbors import exact_search
 from greenlabel.graph.projection import principal_axes
+from helpers import reference
 
 
 def find(how, X, m, axes, rng):

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from conftest import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 from greenlabel import (
     AnchoredGreenClassifier,
     BlendedClassifier,
@@ -22,6 +21,7 @@ from greenlabel import (
 )
 from greenlabel._common import parameters
 from greenlabel.errors import DataError, GraphError, GreenlabelError, LabelError, MemoryLimitError, ParameterError
+from helpers.estimators import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS, SLOW_BLEND
 
 # A clause that opens with a verb: what to do.
 ADVICE = re.compile(
@@ -362,6 +362,7 @@ def test_labels_that_cannot_be_used_are_refused_by_fit(Model, y, patterns, blobs
         Model().fit(blobs[0], y)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize(("y", "patterns"), BAD_LABELS.values(), ids=BAD_LABELS)
 def test_labels_that_cannot_be_used_are_refused_by_relabel(Model, y, patterns, blobs, few):
     model = Model().fit(blobs[0], few)
@@ -556,6 +557,7 @@ def nothing_lost(model, X):
         assert_array_equal(after[name], value, err_msg=name)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize(("y", "patterns"), BAD_LABELS.values(), ids=BAD_LABELS)
 def test_a_refused_relabel_leaves_the_model_as_it_was(Model, y, patterns, blobs, few):
     model = Model(random_state=0).fit(blobs[0], few)

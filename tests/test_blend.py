@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-import reference
 from greenlabel.blend.weights import (
     DOUBT,
     DRAWN,
@@ -23,6 +22,7 @@ from greenlabel.blend.weights import (
     scale_to_confidence,
 )
 from greenlabel.labels.label_shift import suggested_shares
+from helpers import reference
 
 EVEN = np.ones(3)
 PARTS = np.arange(60) % FOLDS
@@ -183,6 +183,7 @@ def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_judged_by(rn
     assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_experts_that_know_nothing_are_right_as_often_as_chance(rng):
     """With weights from the same rows they would seem right six times of ten, and as sure of it."""
     right, sure = [], []

@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
-import reference
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, HarmonicClassifier, leave_one_out
 from greenlabel.blend.experts import importance_factor, usual_experts
 from greenlabel.blend.row_experts import INTERCEPT, RIDGE, KernelRidge, some_of_each
@@ -21,6 +20,7 @@ from greenlabel.datasets import digits, keep_labels, two_rings
 from greenlabel.errors import ParameterError
 from greenlabel.labels.encoding import Labels
 from greenlabel.metrics import unlabelled_accuracy
+from helpers import reference
 
 NAMES = {"graph", "weighted graph", "trees", "logistic", "rbf kernel", "laplace kernel"}
 
@@ -107,6 +107,7 @@ def test_the_graph_leads_where_it_is_the_better_model():
     assert accuracy(model, y, few) > 0.99
 
 
+@pytest.mark.slow
 def test_the_graph_does_not_lead_where_it_knows_nothing():
     X, y = make_classification(600, 60, n_informative=2, n_redundant=0, class_sep=2, shuffle=False, random_state=3)
     X[:, 10:] *= 5  # loud columns that mean nothing
@@ -125,6 +126,7 @@ def test_columns_of_different_units_are_put_on_one_scale(blobs, few):
     assert_allclose(twin.label_distributions_, model.label_distributions_, atol=0.02)
 
 
+@pytest.mark.slow
 def test_digits(all_trees):
     X, y = digits()
     right, inside, errors = [], [], []
@@ -139,6 +141,7 @@ def test_digits(all_trees):
     assert np.abs(np.mean(errors)) < 0.05
 
 
+@pytest.mark.slow
 def test_where_a_graph_is_a_poor_model_the_blend_is_none(mobile, all_trees):
     X, y = mobile
     few = keep_labels(y, 10, random_state=0)
@@ -239,6 +242,7 @@ def test_answers_have_the_wanted_shares(refine, shares, least, most, blobs, few)
     assert (model.class_shares_ <= np.array(most) + 0.03).all()
 
 
+@pytest.mark.slow
 def test_true_shares_make_digits_more_accurate():
     X, y = digits()
     few = keep_labels(y, 1, random_state=0)

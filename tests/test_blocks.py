@@ -10,70 +10,26 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-import reference
-from greenlabel import AnchoredGreenClassifier
 from greenlabel.blocks.parquet import ParquetBlocks
 from greenlabel.blocks.rows import ArrayBlocks, Joined, NpyBlocks
 from greenlabel.blocks.sources import open_rows
 from greenlabel.datasets import keep_labels
 from greenlabel.graph import neighbors
 from greenlabel.graph.mixing import GramSum, Near
+from helpers import reference
+from helpers.block_rows import D, M, N, assert_same, fitted, fitted_in_memory, images, labelled_images, npy, parquet
 
-N, D, M = 3000, 200, 260  # enough for the search on principal axes
-
-
-def images(dtype=np.uint8):
-    """Rows of four classes as bright spots on dark ground, with classes that touch."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, N)
-    ground = rng.normal(size=(4, 6)) @ rng.normal(size=(6, D))
-    X = 40 * (ground[y] + rng.normal(size=(N, 6)) @ rng.normal(size=(6, D)) + rng.normal(size=(N, D)))
-    return np.clip(X + 120, 0, 255).astype(dtype), y
+pytestmark = pytest.mark.usefixtures("fast_search")
 
 
 @pytest.fixture(scope="module")
 def data():
-    X, y = images()
-    return X, keep_labels(y, 10, random_state=0)
-
-
-@pytest.fixture(autouse=True)
-def _fast_search(monkeypatch):
-    monkeypatch.setattr(neighbors, "FLOAT64_PAIRS", 0)
-
-
-def fitted(X, y, **options):
-    return AnchoredGreenClassifier(**{"n_anchors": M, "random_state": 0, **options}).fit(X, y)
-
-
-def assert_same(model, expected):
-    """Bit by bit."""
-    assert_array_equal(model.anchors_, expected.anchors_)
-    assert_array_equal(model.scores_, expected.scores_)
-    assert_array_equal(model.transduction_, expected.transduction_)
-    assert_array_equal(model.label_distributions_, expected.label_distributions_)
-    assert_array_equal(model.reached_, expected.reached_)
+    return labelled_images()
 
 
 @pytest.fixture(scope="module")
-def expected(data):
-    limit = neighbors.FLOAT64_PAIRS
-    neighbors.FLOAT64_PAIRS = 0
-    yield fitted(*data)
-    neighbors.FLOAT64_PAIRS = limit
-
-
-def npy(X, folder):
-    np.save(folder / "rows.npy", X)
-    return folder / "rows.npy"
-
-
-def parquet(X, folder, group=700, files=3):
-    """Some files of some row groups each."""
-    for i, part in enumerate(np.array_split(X, files)):
-        table = pa.table({f"x{j}": part[:, j] for j in range(X.shape[1])})
-        pq.write_table(table, folder / f"part-{i}.parquet", row_group_size=group)
-    return folder
+def expected():
+    return fitted_in_memory()
 
 
 def embeddings(X, folder):
@@ -103,6 +59,7 @@ def test_every_source_gives_the_same_bits(source, data, expected, tmp_path):
     assert_same(fitted(SOURCES[source](X, tmp_path), y), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["array in blocks of 1,000", "path of a .npy file", "Parquet folder"])
 def test_neighbours_that_do_not_fit_are_computed_again_with_the_same_bits(source, data, expected, tmp_path):
     X, y = data
@@ -146,6 +103,7 @@ def test_all_kinds_of_anchors_are_those_of_the_array(anchors, data, tmp_path):
     assert_same(fitted(npy(X, tmp_path), y, anchors=anchors), fitted(X, y, anchors=anchors))
 
 
+@pytest.mark.slow
 def test_sparse_blocks_give_the_same_bits(data):
     X, y = data
     S = sp.csr_array(np.where(X > 160, X, 0).astype(np.float64))

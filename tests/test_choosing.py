@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import make_moons
 from sklearn.metrics import log_loss
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
@@ -23,13 +22,6 @@ MODELS = [
 kinds = pytest.mark.parametrize("model", MODELS, ids=["direct", "cg", "eigen", "anchored"])
 
 
-@pytest.fixture
-def noisy():
-    """Overlapping classes with many labels: a mu above the usual one is better."""
-    X, y = make_moons(240, noise=0.35, random_state=1)
-    return X, keep_labels(y, 90, random_state=0)
-
-
 def refitted_losses(model, X, few):
     """-log p of each labelled row, from a fit in which it has no label: slow, and nothing to go wrong."""
     F = []
@@ -40,7 +32,11 @@ def refitted_losses(model, X, few):
     return log_losses(evidence(np.array(F)), few[few != -1])
 
 
-@kinds
+@pytest.mark.parametrize(
+    "model",
+    [*(pytest.param(model, marks=pytest.mark.slow) for model in MODELS[:-1]), MODELS[-1]],
+    ids=["direct", "cg", "eigen", "anchored"],
+)
 def test_mu_is_the_one_that_refitting_without_each_label_prefers(model, noisy):
     X, few = noisy
     chosen = model.fit(X, few).mu_
@@ -67,6 +63,7 @@ def test_relabel_chooses_as_a_fit_does(model, noisy):
     assert_array_equal(scores, model.scores_)
 
 
+@pytest.mark.slow
 def test_neighbours_are_those_that_refitting_without_each_label_prefers(noisy):
     X, few = noisy
     model = GreenClassifier("auto", mu=1e-3).fit(X, few)
@@ -80,6 +77,7 @@ def test_neighbours_are_those_that_refitting_without_each_label_prefers(noisy):
     assert_array_equal(model.predict_proba(new), GreenClassifier(int(expected), mu=1e-3).fit(X, few).predict_proba(new))
 
 
+@pytest.mark.slow
 def test_few_labels_choose_nothing(noisy):
     X, few = noisy
     few = keep_labels(few, 9, random_state=1)

@@ -22,7 +22,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import greenlabel
-from conftest import ESTIMATORS, GRAPH_ESTIMATORS
 from greenlabel import (
     UNLABELED,
     AnchoredGreenClassifier,
@@ -34,6 +33,7 @@ from greenlabel import (
 )
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.graph import neighbors
+from helpers.estimators import ESTIMATORS, GRAPH_ESTIMATORS
 
 SIGNATURES = {
     GreenClassifier: (
@@ -88,7 +88,12 @@ KEEP_WEIGHTED_GRAPHS = [name for name, blend in BLENDS.items() if blend.experts 
 HEAVY = ["matplotlib", "typer", "rich", "pandas", "polars", "pyarrow", "skrub", "dask"]
 
 
-@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS)
+SLOW_VARIANTS = [pytest.param(BLENDS[name], marks=pytest.mark.slow) for name in ("blend of shares", "blend refined")]
+
+
+@pytest.fixture(
+    params=[*GRAPH_VARIANTS.values(), BLENDS["blend"], *SLOW_VARIANTS, BLENDS["blend of two"]], ids=VARIANTS
+)
 def variant(request):
     return clone(request.param)
 
@@ -110,8 +115,16 @@ def known_exceptions(estimator):
     return {"check_classifiers_classes": "uses -1 as a class; -1 marks a row without a label here"}
 
 
-@parametrize_with_checks([Model() for Model in ESTIMATORS], expected_failed_checks=known_exceptions)
+@parametrize_with_checks([GreenClassifier(), AnchoredGreenClassifier()], expected_failed_checks=known_exceptions)
 def test_scikit_learn_is_satisfied(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [ConsistencyClassifier(), HarmonicClassifier(), BlendedClassifier()], expected_failed_checks=known_exceptions
+)
+def test_scikit_learn_is_satisfied_by_the_others(estimator, check):
     check(estimator)
 
 
@@ -587,12 +600,12 @@ def on_threads(n_threads, model, X, y):
 @pytest.mark.parametrize(
     "model",
     [
-        GreenClassifier(random_state=0),
-        ConsistencyClassifier(random_state=0),
-        HarmonicClassifier(random_state=0),
+        pytest.param(GreenClassifier(random_state=0), marks=pytest.mark.slow),
+        pytest.param(ConsistencyClassifier(random_state=0), marks=pytest.mark.slow),
+        pytest.param(HarmonicClassifier(random_state=0), marks=pytest.mark.slow),
         AnchoredGreenClassifier(n_anchors=300, random_state=0),
-        AnchoredGreenClassifier(n_anchors=300, anchors="kmeans", random_state=0),
-        BlendedClassifier(random_state=0),
+        pytest.param(AnchoredGreenClassifier(n_anchors=300, anchors="kmeans", random_state=0), marks=pytest.mark.slow),
+        pytest.param(BlendedClassifier(random_state=0), marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -662,6 +675,7 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_importing_the_library_imports_nothing_heavy_that_scikit_learn_has_not():
     code = f"""
 import sys, sklearn.base, sklearn.neighbors, sklearn.metrics

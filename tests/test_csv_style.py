@@ -10,7 +10,7 @@ import pytest
 
 from greenlabel.tables.io.csv_style import HEAD, CsvStyle
 from greenlabel.tables.io.files import read_table
-from test_table_commands import run
+from helpers.command_line import run
 
 ADDED = ["kind_source", "kind_confidence", "kind_margin", "kind_predicted"]
 
@@ -57,6 +57,7 @@ def test_a_table_is_written_as_it_came(folder, monkeypatch, more):
     check(Path("new.csv").read_bytes())
 
 
+@pytest.mark.slow
 def test_standard_output_has_the_style_of_standard_input(folder):
     command = [sys.executable, "-m", "greenlabel", "label", "-", "--target", "kind", "--method", "green"]
     done = subprocess.run(command, input=german(), capture_output=True, check=True)

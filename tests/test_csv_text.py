@@ -104,6 +104,7 @@ def test_a_missing_quote_loses_no_rows(tmp_path, size):
             read()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(['"', '""', ",", "\n", "a", '5" x', '"b"', ',"', '",']), max_size=30), st.integers(1, 9)
 )

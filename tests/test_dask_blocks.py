@@ -2,9 +2,7 @@
 
 import os
 import signal
-import socket
 import time
-from contextlib import closing
 from threading import Thread
 
 import dask.array as da
@@ -17,72 +15,27 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from greenlabel import AnchoredGreenClassifier
-from greenlabel.blocks.on_dask import PATIENCE, connect, current_client, distribute, start_local
+from greenlabel.blocks.on_dask import connect, distribute, start_local
 from greenlabel.blocks.parquet import AsMatrix, ParquetBlocks
 from greenlabel.blocks.rows import ArrayBlocks, NpyBlocks
-from greenlabel.datasets import keep_labels
-from greenlabel.errors import ClusterError, DataError
-from greenlabel.graph import neighbors
-from test_blocks import assert_same, fitted, images, npy, parquet
+from greenlabel.errors import DataError
+from helpers.block_rows import assert_same, fitted, fitted_in_memory, labelled_images, npy, parquet
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("fast_search")]
 
 
 @pytest.fixture(scope="module")
 def data():
-    X, y = images()
-    return X, keep_labels(y, 10, random_state=0)
+    return labelled_images()
 
 
 @pytest.fixture(scope="module")
-def expected(data):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbors, "FLOAT64_PAIRS", 0)
-        return fitted(*data)
-
-
-@pytest.fixture(autouse=True)
-def _fast_search(monkeypatch):
-    monkeypatch.setattr(neighbors, "FLOAT64_PAIRS", 0)
+def expected():
+    return fitted_in_memory()
 
 
 def cluster_of(n_workers):
     return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
-
-
-# Without a cluster: before the fixture starts one -------------------------------------------------------------------
-
-
-def test_dask_works_without_a_cluster(data, expected):
-    X, y = data
-    assert current_client() is None
-    model = fitted(da.from_array(X, chunks=(500, -1)), y)
-    assert_same(model, expected)
-    assert_array_equal(np.concatenate([answer.classes for answer in model.answers()]), expected.transduction_)
-
-
-def test_patience_with_a_scheduler_is_ten_seconds():
-    assert PATIENCE == 10
-
-
-@pytest.mark.parametrize("listens", [True, False])
-def test_a_scheduler_that_does_not_answer_is_one_sentence(listens):
-    with closing(socket.socket()) as silent:
-        silent.bind(("127.0.0.1", 0))
-        if listens:
-            silent.listen()
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        start = time.monotonic()
-        with pytest.raises(ClusterError, match=rf"no Dask scheduler answers at {address} within 0.5 seconds; check"):
-            connect(address, patience=0.5)
-        assert time.monotonic() - start < 5
-    assert current_client() is None
-
-
-def test_an_address_that_is_none_is_refused_at_once():
-    with pytest.raises(ClusterError, match="no Dask scheduler answers at nonsense"):
-        connect("nonsense")
-
-
-# With one -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

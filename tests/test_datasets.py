@@ -7,6 +7,7 @@ from greenlabel.datasets import balance_scale, digits, keep_labels, two_rings
 from greenlabel.errors import LabelError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("connected", [False, True])
 def test_two_rings_have_the_sizes_and_the_graph_of_the_paper(connected):
     for seed in range(5):

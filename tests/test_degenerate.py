@@ -20,6 +20,7 @@ from greenlabel import (
 )
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import exact_search, graph_search
+from helpers.estimators import SLOW_BLEND
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -163,6 +164,7 @@ def test_a_single_feature_works(Model, blobs):
     assert_array_equal(model.transduction_, y)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_work(Model):
     """A labelled row of each class, and a copy moved a little for 400 of them."""
     rng = np.random.default_rng(0)
@@ -249,17 +251,20 @@ def answers_for(Model, y, classes):
     assert model.relabel(y).classes_.tolist() == [first, second]
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_text_labels_work_in_every_container(Model, y):
     text = (b"cat", b"dog") if getattr(y, "dtype", None) == np.dtype("S3") else ("cat", "dog")
     answers_for(Model, y, text)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("y", NUMBERS.values(), ids=NUMBERS)
 def test_number_labels_work_in_every_container(Model, y):
     answers_for(Model, y, (3, 8))
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("y", TRUTHS.values(), ids=TRUTHS)
 def test_truth_labels_work_in_every_container(Model, y):
     answers_for(Model, y, (False, True))
@@ -458,6 +463,7 @@ def test_a_single_neighbour_works(KnnModel, weights, blobs, few):
     sound(KnnModel(1, weights=weights).fit(blobs[0], few), blobs[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 4200])  # in double precision at once; in single precision first
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 def test_small_distances_survive_large_features(n, offset):
@@ -507,6 +513,7 @@ def _default(Model):
     return Model(random_state=0)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize(
     "dtype", ["float32", "float16", "uint8", "int16", "int32", "uint64", "longdouble", ">f4", ">f8", "object"]
 )
@@ -546,6 +553,7 @@ def test_features_that_must_not_be_written_to_work(Model, blobs, few):
 SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
 def test_sparse_features_give_the_dense_answer(Model, kind):
     rng = np.random.default_rng(5)
@@ -559,6 +567,7 @@ def test_sparse_features_give_the_dense_answer(Model, kind):
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(kind(X)), atol=near)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "uint8"])
 def test_sparse_features_of_every_type_work(Model, dtype):
     X = (np.random.default_rng(0).uniform(size=(40, 50)) < 0.2).astype(dtype)
@@ -587,6 +596,7 @@ def test_a_sparse_graph_gives_the_dense_answer(KnnModel, kind, similarity):
     assert_allclose(sparse.predict_proba(kind(S[:4])), dense.predict_proba(S[:4]), rtol=1e-9)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_give_the_answer_of_their_values(Model, frame, blobs, few):
     X = frame({"a": blobs[0][:, 0], "b": blobs[0][:, 1]})
@@ -609,6 +619,7 @@ def test_a_list_of_lists_works(Model, blobs, few):
 # Scale ------------------------------------------------------------------------------------------------------------
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e-20, 1e20, 1e100, 1e150])
 def test_the_unit_of_the_features_does_not_matter(Model, scale, blobs, few):
     X = blobs[0] * scale
@@ -646,11 +657,13 @@ def test_features_whose_fourth_powers_do_not_fit_get_gaussian_weights_or_are_ref
     right_or_refused(KnnModel(weights="gaussian"), blobs[0], scale, few)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("scale", [1e-30, 1e-23, 1e-18, 1e18, 1e22, 1e37])
 def test_single_precision_features_of_extreme_scale_get_the_usual_answer_or_are_refused(Model, scale, blobs, few):
     right_or_refused(_default(Model), blobs[0].astype(np.float32), scale, few)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_features_of_the_smallest_numbers_there_are_give_finite_answers_or_are_refused(Model, dtype, blobs, few):
     X = np.round(blobs[0]).astype(dtype) * np.finfo(dtype).smallest_subnormal
@@ -662,12 +675,14 @@ def test_features_of_the_smallest_numbers_there_are_give_finite_answers_or_are_r
         sound(model, X)
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("far", [1e20, 1e150])
 def test_new_rows_far_away_get_finite_answers(Model, far, blobs, few):
     model = _default(Model).fit(blobs[0], few)
     check_probabilities(model.predict_proba([[far, -far], [0.0, far]]), (2, 3))
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array])
 def test_of_rows_that_are_too_far_the_direction_counts(Model, form):
     """Rows along an axis and along the diagonal; what lies beyond the last of them is of the same class."""
@@ -680,6 +695,7 @@ def test_of_rows_that_are_too_far_the_direction_counts(Model, form):
     assert model.predict(form(far)).tolist() == [0, 1, 0]
 
 
+@SLOW_BLEND
 @pytest.mark.parametrize("far", [np.float32(1), 1e300])
 def test_of_rows_beyond_all_numbers_in_the_unit_of_the_fit_the_direction_counts(Model, far):
     rng = np.random.default_rng(0)

@@ -22,9 +22,8 @@ from typing import Any
 import pytest
 
 import greenlabel
+from helpers.pages import FENCE, PAGES, ROOT
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
 ESTIMATORS = [
     "GreenClassifier",
@@ -33,7 +32,6 @@ ESTIMATORS = [
     "HarmonicClassifier",
     "BlendedClassifier",
 ]
-FENCE = re.compile(r"(?P<mark><!-- not run -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -94,6 +92,7 @@ def agrees(shown: str, printed: str) -> bool:
     return [line.rstrip() for line in shown.splitlines()] == [line.rstrip() for line in printed.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
 def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch, all_trees):
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,7 @@ import typer
 
 import greenlabel
 from greenlabel.cli import app
-from test_docs import FENCE, PAGES, ROOT
+from helpers.pages import FENCE, PAGES, ROOT
 
 PACKAGE = Path(greenlabel.__file__).parent
 PAGES = [*PAGES, ROOT / "CHANGELOG.md"]

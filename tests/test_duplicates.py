@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 import greenlabel.graph.duplicates
-import reference
 from greenlabel import (
     AnchoredGreenClassifier,
     BlendedClassifier,
@@ -23,6 +22,7 @@ from greenlabel.labels.encoding import read_labels
 from greenlabel.operators.green import SOLVERS
 from greenlabel.operators.repeated import NodeOperator
 from greenlabel.paper.protocol import METHODS, PaperAnchored
+from helpers import reference
 
 TIMES = 20
 
@@ -164,6 +164,7 @@ def test_rows_so_many_times_get_the_classes_of_rows_once(KnnModel, hard, as_spar
     assert (model.transduction_ == np.tile(y, TIMES)).mean() > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anchors", ["bkhk", "kmeans", "random"])
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_anchors_of_rows_so_many_times_make_no_islands(hard, anchors, as_sparse):
@@ -212,6 +213,7 @@ def test_rows_that_come_in_parts_stand_on_distinct_anchors(hard):
     assert distinct_rows(model.anchors_) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_a_blend_of_rows_so_many_times_is_as_good_as_of_rows_once(hard, as_sparse):
     X, y, few = hard
@@ -263,6 +265,7 @@ def test_equal_rows_get_equal_answers(uneven, KnnModel):
         assert_array_equal(answer[nodes.first][nodes.of_row], answer)
 
 
+@pytest.mark.slow
 def test_new_rows_go_by_distinct_neighbours(KnnModel, hard, rng):
     X, _, few = hard
     new = X[:40] + rng.normal(scale=0.5, size=(40, 5))

@@ -197,6 +197,7 @@ def test_unreached_rows_lower_the_stated_accuracy_of_a_table(rng, method):
     assert any("200 of 400" in warning for warning in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [GreenClassifier(), AnchoredGreenClassifier(random_state=0)])
 def test_many_unreached_rows_are_a_python_warning_that_says_what_to_do(rng, model):
     X, y, given = islands(rng)
@@ -225,6 +226,7 @@ def test_the_blend_and_the_table_state_the_same(rng):
     assert result.estimated_accuracy == (float(stated), stated.low, stated.high)
 
 
+@pytest.mark.slow
 def test_only_confident_states_the_accuracy_of_the_rows_filled_in():
     X, y = digits()
     y = y[:600]
@@ -248,6 +250,7 @@ def many_classes(rng, c=200, rows=8, labels=3):
     return X, y, np.where(np.arange(len(y)) % rows < labels, y, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("model", [GreenClassifier(), AnchoredGreenClassifier(random_state=0)])
 def test_the_interval_holds_with_three_labels_of_each_of_200_classes(seed, model):
@@ -341,6 +344,7 @@ def test_the_page_names_unreached_rows_and_classes_of_one_label(rng):
     assert "that no label reaches, thought right as often as the most frequent label" in str(result)
 
 
+@pytest.mark.slow
 def test_a_table_in_blocks_states_what_the_same_table_in_memory_states(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

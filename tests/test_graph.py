@@ -3,7 +3,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import reference
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import (
     WEIGHTS,
@@ -17,6 +16,7 @@ from greenlabel.graph.similarity import (
     mean_of_neighbours,
     reached_components,
 )
+from helpers import reference
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import greenlabel.operators.classics
 import greenlabel.operators.conjugate_gradients
-import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import GraphError, MemoryLimitError
@@ -21,6 +20,7 @@ from greenlabel.operators.anchored import AnchoredGreen
 from greenlabel.operators.classics import ConsistencyOperator, harmonic_scores
 from greenlabel.operators.conjugate_gradients import SparseSystem
 from greenlabel.operators.green import SOLVERS, DirectGreen, EigenGreen, SparseGreen
+from helpers import reference
 
 MUS = [1e-6, 1e-3, 0.1]
 
@@ -196,6 +196,7 @@ def test_the_scores_of_a_class_do_not_depend_on_other_classes_to_the_bit(graph, 
         assert_array_equal(operator.solve(Y[:, columns], tolerance), F[:, columns])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [1, 3])
 def test_classes_far_from_all_labels_do_not_depend_on_the_solver(per_class):
     """Scores fall along the moons, over hundreds of edges; the sparse solver must still tell their signs."""

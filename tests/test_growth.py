@@ -59,6 +59,7 @@ def test_other_labels_touch_no_row_of_features_and_no_factor(rows, monkeypatch):
     assert len(model.relabel(np.roll(rows[1][:20_000], 7)).transduction_) == 20_000
 
 
+@pytest.mark.slow
 def test_rounds_of_the_sparse_solver_do_not_grow_with_the_rows(rows, monkeypatch):
     """n mu is a part of the degree, so the condition of the system is the same for few rows and for many."""
     X, y = rows

@@ -26,7 +26,7 @@ from greenlabel.tables.labelling import METHODS
 from greenlabel.tables.model_files.classifiers import read_search, write_search
 from greenlabel.tables.model_files.container import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
 from greenlabel.tables.model_files.saved import SavedModel
-from model_data import FOLDER, changed, mixed_table, new_rows, nothing, saved_blend
+from helpers.model_data import FOLDER, changed, mixed_table, new_rows, nothing
 
 FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 
@@ -34,14 +34,6 @@ FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 @pytest.fixture(scope="module")
 def table():
     return mixed_table()
-
-
-@pytest.fixture
-def saved(tmp_path):
-    """The same as a file."""
-    path = tmp_path / "model.green"
-    path.write_bytes(saved_blend())
-    return path
 
 
 # What is saved answers as before
@@ -277,6 +269,7 @@ def test_files_that_ran_commands_once_are_refused_and_run_nothing(tmp_path, name
     assert [entry.name for entry in tmp_path.iterdir()] == ["old.green"]
 
 
+@pytest.mark.slow
 def test_no_library_that_builds_objects_from_names_is_imported(saved):
     code = f"""if True:
         import sys
@@ -324,6 +317,7 @@ def test_what_is_no_model_is_refused(tmp_path):
             load_model(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_predicting_imports_neither_pandas_nor_skrub_of_its_own(saved, table, tmp_path):
     """scikit-learn itself may import pandas; nothing of ours does."""
     rows = tmp_path / "rows.parquet"

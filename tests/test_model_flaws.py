@@ -8,20 +8,12 @@ import zipfile
 import numpy as np
 import pytest
 
-import fuzz_model
 from greenlabel.errors import ModelFileError
 from greenlabel.tables import load_model
 from greenlabel.tables.model_files.blends import are_trees
 from greenlabel.tables.model_files.container import ARRAYS, FACTS
-from model_data import changed, saved_blend
-
-
-@pytest.fixture
-def saved(tmp_path):
-    """A blend of every kind of column as a file."""
-    path = tmp_path / "model.green"
-    path.write_bytes(saved_blend())
-    return path
+from helpers import fuzz_model
+from helpers.model_data import changed, joined, parts_of
 
 
 def array_of(facts, way, data, dtype):
@@ -146,7 +138,7 @@ def test_a_file_with_a_flaw_is_refused_in_one_sentence(saved, flaw):
     ids=["nested", "digits", "NaN", "no letters", "a number", "empty", "no more"],
 )
 def test_odd_json_is_refused(saved, text):
-    saved.write_bytes(fuzz_model.joined(text, b""))
+    saved.write_bytes(joined(text, b""))
     with pytest.raises(ModelFileError, match="is no greenlabel model"):
         load_model(saved)
 
@@ -161,7 +153,7 @@ def with_members(path, *members):
 
 @pytest.mark.parametrize("name", [FACTS, ARRAYS, "../../x", "/etc/x", "x\x00y"])
 def test_members_that_are_doubled_or_unknown_are_refused(saved, name):
-    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    facts, data = parts_of(saved.read_bytes())
     with_members(saved, (FACTS, json.dumps(facts)), (ARRAYS, bytes(data)), (name, "x"))
     with pytest.raises(ModelFileError, match="no greenlabel model"):
         load_model(saved)
@@ -169,7 +161,7 @@ def test_members_that_are_doubled_or_unknown_are_refused(saved, name):
 
 @pytest.mark.parametrize("name", [FACTS, ARRAYS])
 def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
-    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    facts, data = parts_of(saved.read_bytes())
     members = {FACTS: json.dumps(facts), ARRAYS: bytes(data)} | {name: " " * 10**8}
     with_members(saved, *members.items())
     assert saved.stat().st_size < 10**6
@@ -177,9 +169,10 @@ def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
         load_model(saved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_member_larger_than_it_declares_is_not_unpacked_beyond_that(saved, method):
-    facts, data = fuzz_model.parts_of(saved.read_bytes())
+    facts, data = parts_of(saved.read_bytes())
     size = 2 * fuzz_model.MEMORY
     with zipfile.ZipFile(saved, "w", method) as archive:
         archive.writestr(FACTS, json.dumps(facts), zipfile.ZIP_STORED)

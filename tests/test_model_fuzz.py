@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from model_data import FOLDER
+from helpers.model_data import FOLDER
 
 FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 
@@ -21,7 +21,7 @@ class Worker:
     def __init__(self, model, first, count, patience=120.0):
         self.ended_by_us = False
         folder = Path(__file__).parent
-        command = [sys.executable, str(folder / "fuzz_model.py"), str(model), str(first), str(count)]
+        command = [sys.executable, "-m", "helpers.fuzz_model", str(model), str(first), str(count)]
         path = os.pathsep.join([str(folder), str(folder.parent / "src")])
         self.process = subprocess.Popen(
             command,
@@ -65,6 +65,7 @@ def check_fuzz(model, first, count):
     return Counter(lines)
 
 
+@pytest.mark.slow
 def test_a_hundred_files_with_flaws_are_refused_or_answer():
     said = check_fuzz(FOLDER / "model-v2-blend.green", 0, 100)
     assert said["refused"] > 10

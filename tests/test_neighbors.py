@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-import reference
 from greenlabel.graph import distances, neighbors
 from greenlabel.graph.distances import pair_distances, row_blocks, working
 from greenlabel.graph.neighbors import (
@@ -20,6 +19,7 @@ from greenlabel.graph.neighbors import (
     graph_search,
 )
 from greenlabel.graph.projection import principal_axes
+from helpers import reference
 
 
 def exact_searches(P):

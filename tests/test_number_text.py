@@ -12,7 +12,7 @@ from greenlabel.tables import label_table, load_model, predict_table
 from greenlabel.tables.columns.features import TableFeatures
 from greenlabel.tables.columns.iso_dates import holds_zones, read_dates
 from greenlabel.tables.io.number_text import MARKS, Writing, read_numbers, writing_of
-from test_table_commands import run
+from helpers.command_line import run
 
 WRITTEN = [  # values, how they are written, what they are
     (["12.3%", "4 %", "0"], "1234.5 %", [0.123, 0.04, 0.0]),

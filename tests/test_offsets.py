@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.datasets import make_classification, make_moons
 
-import reference
 from greenlabel import (
     AnchoredGreenClassifier,
     ConsistencyClassifier,
@@ -21,6 +20,7 @@ from greenlabel.errors import ParameterError
 from greenlabel.labels.encoding import ScoreDecoder, lead_to
 from greenlabel.labels.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
 from greenlabel.operators.green import DirectGreen, SparseGreen
+from helpers import reference
 
 OURS = [GreenClassifier, AnchoredGreenClassifier]
 ALL = [*OURS, ConsistencyClassifier, HarmonicClassifier]
@@ -83,6 +83,7 @@ def test_a_large_class_gets_its_rows_when_labels_are_drawn_at_random(Model):
     assert np.mean(gains) > 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 @pytest.mark.parametrize("seed", range(3))
 def test_ninety_nine_to_one_is_no_worse_than_the_larger_class(Model, seed):
@@ -93,6 +94,7 @@ def test_ninety_nine_to_one_is_no_worse_than_the_larger_class(Model, seed):
     assert accuracy(model.transduction_, y, few) >= np.mean(y[few == -1] == 0) - 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 def test_a_large_class_gets_its_rows_when_labels_are_drawn_class_by_class(Model):
     changes = []
@@ -150,6 +152,7 @@ def test_new_rows_are_decided_as_those_of_the_fit(Model):
 # Where it holds back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 @pytest.mark.parametrize("per_class", [3, 10])
 def test_offsets_are_exactly_0_where_classes_are_equal(Model, per_class):
@@ -165,6 +168,7 @@ def test_ten_labels_each_of_two_classes_do_not_tell_sixty_to_forty(seed):
     assert_array_equal(GreenClassifier().fit(X, keep_labels(y, 10, random_state=seed)).class_offsets_, [0, 0])
 
 
+@pytest.mark.slow
 def test_twenty_labels_drawn_from_sixty_to_forty_lose_nothing_that_counts():
     changes, n_taken = [], 0
     for seed in range(8):
@@ -274,6 +278,7 @@ def test_offsets_by_which_fewer_labels_are_recognised_are_not_taken():
 # One decision everywhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", ALL)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), c=st.integers(2, 5), large=st.floats(0.3, 0.95), n_labels=st.integers(10, 80))
@@ -324,6 +329,7 @@ def test_the_classics_are_as_published_unless_asked_otherwise(Model):
     assert Model().get_params()["class_offsets"] is None
 
 
+@pytest.mark.slow
 def test_the_scores_are_the_same_with_offsets_and_without():
     X, y = skewed([0.9, 0.1])
     few = drawn(y, 200)
@@ -386,6 +392,7 @@ def test_blocks_partial_fit_and_streamed_answers_equal_memory_to_the_last_bit(tm
 # Cheap on large graphs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Operator", [DirectGreen, SparseGreen])
 def test_the_own_shares_of_many_labels_come_roughly_from_few_columns(Operator, rng):
     X = rng.normal(size=(800, 3))

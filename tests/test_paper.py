@@ -5,13 +5,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-import reference
 from greenlabel import ConsistencyClassifier, GreenClassifier
 from greenlabel.datasets import digits, keep_labels, two_rings
 from greenlabel.graph.similarity import make_graph
 from greenlabel.labels.encoding import read_labels, signed
 from greenlabel.metrics import label_margin
 from greenlabel.operators.green import SOLVERS, DirectGreen, EigenGreen
+from helpers import reference
 
 
 def objective(L, F, Y):
@@ -77,6 +77,7 @@ def test_conclusion_3_the_original_method_balances_every_component_and_so_splits
         assert abs(improved[island].mean(axis=0)).max() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["adaptive", "gaussian", "binary"])
 def test_conclusion_3_on_two_rings_the_improved_method_is_right_and_the_original_is_not(weights):
     X, y = two_rings()
@@ -89,6 +90,7 @@ def test_conclusion_3_on_two_rings_the_improved_method_is_right_and_the_original
         assert (original.transduction_ == y).mean() < 0.8
 
 
+@pytest.mark.slow
 def test_on_connected_rings_both_methods_work():
     X, y = two_rings(connected=True)
     few = keep_labels(y, 10, random_state=0)

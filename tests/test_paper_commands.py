@@ -38,6 +38,7 @@ def numbers(folder):
     ]
 
 
+@pytest.mark.slow
 def test_all_items_are_on_the_page_and_every_figure_and_table_is_a_file(whole):
     folder, output = whole
     text = (folder / "page.md").read_text()
@@ -49,12 +50,14 @@ def test_all_items_are_on_the_page_and_every_figure_and_table_is_a_file(whole):
     assert "Not in greenlabel-data: MobileKSD, USPS, CsMap" in output.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_rows_without_data_say_so(whole):
     text = (whole[0] / "page.md").read_text()
     assert "| Swarm | published | 93.76±2.68 |" in text
     assert "data not available here" in text
 
 
+@pytest.mark.slow
 def test_the_html_page_needs_no_other_file(whole):
     text = (whole[0] / "page.html").read_text()
     assert not re.findall(r"""(?:src|href)\s*=\s*['"]?(?!data:)[^'"\s>]+""", text)
@@ -64,12 +67,14 @@ def test_the_html_page_needs_no_other_file(whole):
     assert not re.search(r"@import|url\(", text)
 
 
+@pytest.mark.slow
 def test_versions_seeds_and_machine_are_told(whole):
     text = (whole[0] / "page.md").read_text()
     for part in (r"greenlabel \d", r"numpy \d", r"scikit-learn \d", r"\d+ cores", "2 trials, seeds 0 to 1"):
         assert re.search(part, text), part
 
 
+@pytest.mark.slow
 def test_csv_holds_published_and_measured_numbers(whole):
     with (whole[0] / "accuracy.csv").open() as file:
         rows = {(row["data"], row["method"]): row for row in csv.DictReader(file)}
@@ -79,6 +84,7 @@ def test_csv_holds_published_and_measured_numbers(whole):
     assert rows["Swarm", "LLGC"]["measured"] == ""
 
 
+@pytest.mark.slow
 def test_two_clean_runs_give_the_same_numbers(whole, tmp_path):
     assert paper("accuracy", "margin", "--out", tmp_path, "--trials", 2).exit_code == 0
     again = numbers(tmp_path)
@@ -87,6 +93,7 @@ def test_two_clean_runs_give_the_same_numbers(whole, tmp_path):
     assert len(first) == len(again)
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing_and_another_seed_does(whole):
     folder = whole[0]
     before = (folder / "results.jsonl").read_text()
@@ -124,6 +131,7 @@ def test_an_unknown_name_suggests_the_nearest(words, message):
     assert message in str(result.exception)
 
 
+@pytest.mark.slow
 def test_a_refusal_is_one_line_and_exit_1(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", "from greenlabel.cli import main; main()", "paper", "acuracy"],

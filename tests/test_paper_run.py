@@ -140,6 +140,7 @@ def test_anchor_counts_hold_the_papers_own_and_leave_room_for_the_neighbours():
         assert max(counts) <= int(DATASETS[name]["rows"].replace(",", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CHECKS)
 def test_conclusions_hold(method):
     data = load(CHECKED[method][0], NOWHERE)
@@ -153,6 +154,7 @@ def test_conclusions_hold(method):
         assert result["improved: accuracy"] == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CHECKS)
 def test_checks_of_several_draws_are_those_of_each_alone(method):
     data = load(CHECKED[method][0], NOWHERE)

@@ -9,7 +9,7 @@ from greenlabel import AnchoredGreenClassifier, GreenClassifier, leave_one_out
 from greenlabel.blocks.rows import ArrayBlocks
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import DataError, LabelError, ParameterError
-from test_blocks import assert_same
+from helpers.block_rows import assert_same
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from greenlabel.tables.columns.targets import doubts
 from greenlabel.tables.io import csv_text
 from greenlabel.tables.io.encodings import as_utf8, check_cuttable, check_encoding
 from greenlabel.tables.io.files import read_table
-from test_table_commands import run
+from helpers.command_line import refusal, run
 
 N = 60
 FAST = ["-t", "größe", "--method", "anchored"]
@@ -40,14 +40,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(csv_text, "BLOCK_BYTES", 200)
     return tmp_path
-
-
-def said(capsys):
-    """The one line of an error."""
-    text = capsys.readouterr().err
-    assert text.startswith("greenlabel: ")
-    assert text.count("\n") == 1
-    return text
 
 
 # Encodings ----------------------------------------------------------------------------------------------------------
@@ -79,6 +71,7 @@ def test_text_of_another_encoding_is_read_in_blocks_too(folder, encoding, capsys
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_standard_input_has_an_encoding_too(folder):
     command = [sys.executable, "-m", "greenlabel", "label", "-", *FAST, "--encoding", "cp1252", "-q"]
     raw = clothes().write_csv().encode("cp1252")
@@ -90,10 +83,10 @@ def test_text_that_is_not_utf8_names_the_option(folder, capsys):
     raw = clothes().write_csv()
     Path("t.csv").write_bytes(raw.encode("cp1252"))
     assert run("label", "t.csv", *FAST) == 1
-    assert "is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)." in said(capsys)
+    assert "is not UTF-8 text; save the table as UTF-8, or name its --encoding (cp1252, latin-1, …)." in refusal(capsys)
     Path("t.csv").write_bytes(raw.encode("utf-16"))
     assert run("label", "t.csv", *FAST) == 1
-    assert "t.csv is UTF-16 text; save the table as UTF-8, or give --encoding utf-16." in said(capsys)
+    assert "t.csv is UTF-16 text; save the table as UTF-8, or give --encoding utf-16." in refusal(capsys)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +115,7 @@ def test_an_option_that_cannot_be_followed_is_one_sentence(folder, capsys, comma
     table, *options = words
     named = [table, *FAST] if command == "label" else ["m.green", table]
     assert run(command, *named, *options) == 1
-    assert sentence in said(capsys)
+    assert sentence in refusal(capsys)
     assert sorted(folder.iterdir()) == before
 
 
@@ -164,7 +157,7 @@ def test_a_sheet_is_read_by_its_name_or_number(folder, capsys):
     assert run("predict", "m.green", "book.xlsx", "--sheet", "Wares", "-o", "p.csv", "-q") == 0
     for sheet in ("wares", "4", "0"):
         assert run("label", "book.xlsx", *FAST, "--sheet", sheet) == 1
-        assert f"book.xlsx has no sheet {sheet!r}; its sheets are 'Notes', 'Wares', '2024'." in said(capsys)
+        assert f"book.xlsx has no sheet {sheet!r}; its sheets are 'Notes', 'Wares', '2024'." in refusal(capsys)
 
 
 # A folder that fits in memory ---------------------------------------------------------------------------------------
@@ -205,6 +198,7 @@ def test_a_folder_that_fits_takes_all_options_and_formats(rows, capsys):
     assert pl.read_parquet("rows-labelled/*.parquet").height == N
 
 
+@pytest.mark.slow
 def test_a_folder_that_fits_goes_to_standard_output_too(rows):
     command = [sys.executable, "-m", "greenlabel", "label", ".", *FAST, "-o", "-"]
     done = subprocess.run(command, cwd="rows", capture_output=True, check=True)
@@ -228,7 +222,7 @@ def test_a_folder_that_fits_goes_to_standard_output_too(rows):
 )
 def test_a_folder_that_fits_is_written_where_nothing_is_lost(rows, capsys, words, sentence):
     assert run("label", *words, *FAST) == 1
-    assert sentence in said(capsys)
+    assert sentence in refusal(capsys)
     assert sorted(path.name for path in rows.iterdir()) == ["rows", "t.parquet"]
     assert len(list(Path("rows").iterdir())) == 3
 
@@ -236,7 +230,7 @@ def test_a_folder_that_fits_is_written_where_nothing_is_lost(rows, capsys, words
 def test_predict_does_not_write_over_its_model(rows, capsys):
     assert run("label", "t.parquet", *FAST, "--save", "m.csv", "-o", "a.parquet", "-q") == 0
     assert run("predict", "m.csv", "t.parquet", "-o", "m.csv", "--force") == 1
-    assert "m.csv is named for two things" in said(capsys)
+    assert "m.csv is named for two things" in refusal(capsys)
 
 
 # Links and full disks -----------------------------------------------------------------------------------------------
@@ -247,7 +241,7 @@ def test_a_link_that_leads_nowhere_is_not_replaced_without_force(folder, capsys,
     clothes().write_csv("t.csv")
     Path(name).symlink_to("elsewhere")
     assert run("label", "t.csv", *FAST, option, name) == 1
-    assert f"{name} exists already; give --force to overwrite it" in said(capsys)
+    assert f"{name} exists already; give --force to overwrite it" in refusal(capsys)
     assert Path(name).is_symlink()
     assert run("label", "t.csv", *FAST, option, name, "--force", "-q") == 0
     assert Path(name).is_file()
@@ -259,7 +253,7 @@ def test_a_link_that_leads_nowhere_is_no_folder_for_parts(rows, capsys, more):
     Path("out").symlink_to("elsewhere")
     for force in ([], ["--force"]):
         assert run("label", "rows", *FAST, "-o", "out/", *more, *force) == 1
-        assert "out is a link that leads nowhere; remove it, or give another name." in said(capsys)
+        assert "out is a link that leads nowhere; remove it, or give another name." in refusal(capsys)
     assert Path("out").is_symlink()
 
 
@@ -291,10 +285,11 @@ def test_a_full_disk_says_what_is_there_and_what_is_not(folder, capsys, monkeypa
 
     monkeypatch.setattr(Path, "replace", no_space)
     assert run("label", "t.csv", *FAST, "-o", "out.csv", "--save", "m.green", "--report", "r.html", *more) == 1
-    assert said(capsys) == f"greenlabel: {sentence}\n"
+    assert refusal(capsys) == f"greenlabel: {sentence}\n"
     assert {path.name for path in folder.iterdir()} == {"t.csv"} | there
 
 
+@pytest.mark.slow
 def test_a_disk_that_runs_full_in_the_middle_of_a_model_is_the_same(folder):
     """A limit on the size of files stands for the disk."""
     clothes().write_csv("t.csv")
@@ -331,7 +326,7 @@ def test_minus_one_is_asked_about_where_it_is_seen(folder, capsys):
     frame = pl.DataFrame({"x": rng.normal(size=N) + 9 * (np.arange(N) % 2), "y": y})
     frame.write_csv("t.csv")
     assert run("label", "t.csv", "-t", "y") == 1
-    assert "has a label already" in (sentence := said(capsys))
+    assert "has a label already" in (sentence := refusal(capsys))
     assert "If -1 means no label, say --unlabelled -1." in sentence
     assert run("label", "t.csv", "-t", "y", "--unlabelled", "-1", "-o", "a.csv") == 0
     assert "--unlabelled" not in capsys.readouterr().out

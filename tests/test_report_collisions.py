@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import subprocess
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +12,8 @@ import pytest
 from greenlabel.tables.outcome import Validation
 from greenlabel.tables.report.charts import bin_count, confidence_chart, reliability_chart
 from greenlabel.tables.report.plane import sample_for_map
-from test_report_page import BROWSER, QUIET, STRANGE, outcome_of, page_of
+from helpers.browser import dumped
+from helpers.reports import STRANGE, outcome_of, page_of
 
 SIZES = {"number": 12}  # of letters, where they are largest; of all other texts 14
 LETTER, POINT = 0.64, 0.32  # widths by the size: of a digit, and of a point, in the widest of the usual fonts
@@ -66,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed; the page is not looked at in a browser")
+@pytest.mark.browser
 def test_nothing_collides_in_a_browser(tmp_path, monkeypatch):
     """Frames of several widths in one page, because a window has a least width; each says what it found."""
     monkeypatch.setattr("greenlabel.tables.report.page.sample_for_map", partial(sample_for_map, max_rows=300))
@@ -79,14 +79,7 @@ def test_nothing_collides_in_a_browser(tmp_path, monkeypatch):
     collect = "onmessage = event => document.getElementById('said').textContent += event.data.join('|') + '\\n'"
     wrapper = f'<!doctype html><meta charset="utf-8"><pre id="said"></pre><script>{collect}</script>{"".join(frames)}'
     (tmp_path / "wrapper.html").write_text(wrapper, encoding="utf-8")
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,1000", "--dump-dom"]
-    done = subprocess.run(
-        [*command, "--virtual-time-budget=10000", (tmp_path / "wrapper.html").as_uri()],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=240,
-        check=True,
-    )
+    done = dumped(tmp_path / "wrapper.html", milliseconds=10000, timeout=240)
     said = html.unescape(re.search(r'<pre id="said">(.*?)</pre>', done.stdout, re.S)[1]).splitlines()
     found = {line.split("|", 1)[0]: json.loads(line.split("|", 1)[1]) for line in said}
     assert len(found) == len(frames)

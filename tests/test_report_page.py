@@ -2,8 +2,6 @@
 
 import html
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -13,80 +11,17 @@ import pytest
 import scipy.sparse as sp
 
 from greenlabel.tables.columns.features import Column
-from greenlabel.tables.outcome import Outcome, Validation
+from greenlabel.tables.outcome import Validation
 from greenlabel.tables.report.charts import symbol
 from greenlabel.tables.report.markup import Markup, element
-from greenlabel.tables.report.page import report_html, summary_html, write_report
+from greenlabel.tables.report.page import summary_html, write_report
 from greenlabel.tables.report.page_tables import crossed_classes, telling_columns
 from greenlabel.tables.report.plane import positions, principal_components, sample_for_map
 from greenlabel.tables.report.summary import summary_text
-from greenlabel.tables.report.words import one_line
+from helpers.browser import dumped
+from helpers.reports import STRANGE, frame_of, outcome_of, page_of
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",  # where the console goes
-    "--allow-file-access-from-files",
-]
 VOID = {"meta", "link", "br"}
-STRANGE = [
-    "<script>alert('x')</script>",
-    "R&D \"quoted\" 'single'",
-    "a name that goes on " * 30,
-    "W" * 200,
-    "🦊👩‍👩‍👧",
-    "שלום עולם",
-    "\u202eback\x1b[31m\n\x00wards\ud800",
-]
-
-
-def outcome_of(classes, n=60, per_class=4, seed=0, **changes):
-    """An outcome by hand: rows of class i % c, the first ones of each class labelled, odd ones of low confidence."""
-    rng = np.random.default_rng(seed)
-    c = len(classes)
-    truth = np.arange(n) % c
-    given = np.where(np.arange(n) < per_class * c, truth, -1)
-    P = rng.dirichlet(np.ones(c), n) * 0.4
-    P[np.arange(n), truth] += 0.6
-    rows = np.flatnonzero(given >= 0) if per_class > 1 else np.empty(0, dtype=int)
-    held = Validation(rows, given[rows], rng.dirichlet(np.full(c, 0.5), len(rows)).reshape(len(rows), c))
-    columns = [Column("size", "number", 1), Column("colour", "category", 2, categories=["red", "blue"])]
-    columns += [Column("id", "dropped", why="numbers the rows")]
-    facts = {
-        "predictions": np.where(given >= 0, given, P.argmax(axis=1)),
-        "is_reached": np.ones(n, dtype=bool),
-        "validation": held,
-        "columns": columns,
-        "X": rng.normal(size=(n, 3)) + truth[:, None],
-        "method": "a method",
-        "graph": {"neighbors": 10, "weights": "adaptive", "mu": 0.00123, "symmetric": True},
-        "seconds": {"read": 0.0123, "graph": 2.5},
-        **changes,
-    }
-    return Outcome("kind", list(classes), given, P, **facts)
-
-
-def frame_of(outcome):
-    n = outcome.n_rows
-    return pl.DataFrame(
-        {
-            "id": range(n),
-            "size": np.linspace(0, 1, n),
-            "colour": ["red" if i % 2 else "<blue>" for i in range(n)],
-            "kind": [None if g < 0 else one_line(outcome.classes[g]) for g in outcome.given],
-        }
-    )
-
-
-def page_of(outcome):
-    return report_html(outcome, frame_of(outcome), "things.csv: kind")
 
 
 class Reader(HTMLParser):
@@ -140,6 +75,7 @@ def test_labels_in_the_class_table_add_up():
     assert (given, filled) == (12, 48) == (numbers(rows[3][1]), numbers(rows[3][2]))
 
 
+@pytest.mark.slow
 def test_of_many_classes_the_rest_is_counted():
     outcome = outcome_of([f"c{i}" for i in range(100)], n=1000)
     rows = Reader(page_of(outcome)).table("kind", "given", "predicted")
@@ -364,7 +300,7 @@ def test_terminal_summary_sends_no_control_characters():
 # A browser
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed; the page is not looked at in a browser")
+@pytest.mark.browser
 @pytest.mark.parametrize("classes", [["ant", "bee", "cat"], [*STRANGE, *(f"class number {i}" for i in range(53))]])
 def test_page_fits_screens_of_any_width_without_a_word_on_the_console(tmp_path, classes):
     """Frames of three widths in one page, because a window has a least width; each frame reports into the title."""
@@ -380,14 +316,7 @@ def test_page_fits_screens_of_any_width_without_a_word_on_the_console(tmp_path, 
     collect = "onmessage = event => document.title += ' ' + event.data.join('/')"
     wrapper = f'<!doctype html><title>widths</title><script>{collect}</script>{frames}<iframe src="page.html"></iframe>'
     (tmp_path / "wrapper.html").write_text(wrapper, encoding="utf-8")
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,1000", "--dump-dom"]
-    done = subprocess.run(
-        [*command, "--virtual-time-budget=5000", (tmp_path / "wrapper.html").as_uri()],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=True,
-    )
+    done = dumped(tmp_path / "wrapper.html")
     widths = re.search("<title>widths ([^<]*)</title>", done.stdout)[1].split()
     assert sorted(int(pair.split("/")[0]) for pair in widths) == [320, 390, 1280]
     assert all(int(used) <= int(offered) for offered, used in (pair.split("/") for pair in widths))

@@ -23,7 +23,7 @@ from greenlabel.tables.io import csv_text
 from greenlabel.tables.io.files import read_table, write_table
 from greenlabel.tables.labelling import predict_table
 from greenlabel.tables.model_files.saved import load_model
-from test_table_commands import run
+from helpers.command_line import run
 
 N = 90
 ADDED = ["kind_source", "kind_confidence", "kind_margin", "kind_predicted"]

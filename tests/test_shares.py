@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 
-import reference
 from greenlabel import GreenClassifier
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
 from greenlabel.labels.encoding import read_labels
 from greenlabel.labels.shares import CLOSE_ENOUGH, MOMENTUM, ROUNDS, offsets, read_shares, refine, refinement_pays
+from helpers import reference
 
 
 @pytest.fixture
@@ -149,6 +149,7 @@ def test_refinement_needs_few_digits(rng):
     assert (rough == refine(model.scores_, model.fitted_.labels, wanted, wanted, exact)).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_refinement_is_right_more_often_on_digits():
     X, y = digits()
     model, wanted = GreenClassifier().fit(X, keep_labels(y, 1, random_state=0)), np.bincount(y) / len(y)
@@ -167,6 +168,7 @@ def pays(X, y, per_class, fold=None):
     return refinement_pays(model.fitted_.labels, fold, wanted, wanted, model.operator_.solve)
 
 
+@pytest.mark.slow
 def test_refinement_pays_on_digits_and_not_on_blurred_moons():
     assert pays(*digits(), 10)
     assert not pays(*make_moons(1000, noise=0.25, random_state=0), 20)

@@ -2,16 +2,16 @@
 
 import itertools
 import json
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 from threadpoolctl import threadpool_info
 
-from greenlabel import cli, label_table
+from greenlabel import label_table
 from greenlabel._common.stages import Stages
 from greenlabel.tables.report.words import SPACE, time_text
+from helpers.command_line import run
 
 
 class Clock:
@@ -80,17 +80,10 @@ def test_the_times_of_label_table_are_all_of_its_time(clock, frame):
     assert list(result.seconds) == ["features", "experts", "labels", "check", "other"]
 
 
-def run(*words):
-    sys.argv = ["greenlabel", *map(str, words)]
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert not end.value.code
-
-
 def test_the_times_of_label_are_the_whole_run(clock, frame, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame.write_csv("t.csv")
-    run("label", "t.csv", "-t", "kind", "--json", "--report", "r.html", "--save", "m.green")
+    assert run("label", "t.csv", "-t", "kind", "--json", "--report", "r.html", "--save", "m.green") == 0
     seconds = json.loads(capsys.readouterr().out)["seconds"]
     assert sum(seconds.values()) == clock.whole
     work = ["features", "experts", "labels", "check"]
@@ -100,13 +93,13 @@ def test_the_times_of_label_are_the_whole_run(clock, frame, tmp_path, monkeypatc
 def test_the_times_of_a_table_in_blocks_and_of_predict_are_the_whole_run(clock, frame, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame.write_csv("t.csv")
-    run("label", "t.csv", "-t", "kind", "--json", "--memory-limit", "1", "--save", "m.green")
+    assert run("label", "t.csv", "-t", "kind", "--json", "--memory-limit", "1", "--save", "m.green") == 0
     seconds = json.loads(capsys.readouterr().out)["seconds"]
     assert sum(seconds.values()) == clock.whole
     assert list(seconds) == ["start", "reading", "features", "graph", "check", "writing", "saving", "other"]
     for more in ([], ["--memory-limit", "1"]):
         clock.first = None
-        run("predict", "m.green", "t.csv", "--json", "--force", *more)
+        assert run("predict", "m.green", "t.csv", "--json", "--force", *more) == 0
         seconds = json.loads(capsys.readouterr().out)["seconds"]
         assert sum(seconds.values()) == clock.whole
         assert {"start", "reading", "writing", "other"} <= set(seconds)
@@ -115,12 +108,12 @@ def test_the_times_of_a_table_in_blocks_and_of_predict_are_the_whole_run(clock, 
 def test_the_summary_names_what_took_the_time(frame, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame.write_csv("t.csv")
-    run("label", "t.csv", "-t", "kind", "--save", "m.green")
+    assert run("label", "t.csv", "-t", "kind", "--save", "m.green") == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "time" in text
     assert "(start " in text
     assert " experts " in text
-    run("predict", "m.green", "t.csv", "--force")
+    assert run("predict", "m.green", "t.csv", "--force") == 0
     assert "(start " in capsys.readouterr().out
 
 
@@ -132,9 +125,10 @@ def test_what_takes_no_time_is_not_named():
     assert time_text({"other": 0.0}).replace(SPACE, " ") == "< 1 ms"
 
 
+@pytest.mark.slow
 def test_the_demo_says_how_long_the_whole_took(clock, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("greenlabel.demo.map_of", lambda X: np.asarray(X)[:, 2:4])
-    run("demo", "--out", tmp_path)
+    assert run("demo", "--out", tmp_path) == 0
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith(f"It took {clock.whole:.1f} s (start 1.0 s, labels 1.0 s, map 1.0 s, picture 1.0 s, other ")
 

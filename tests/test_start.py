@@ -73,6 +73,7 @@ def test_every_command_is_among_those():
     assert {("demo",), ("label",), ("predict",), ("paper",), ("paper", "list")} <= set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -101,6 +102,7 @@ def greenlabel_process(*words, **options):
 # Names of the package
 
 
+@pytest.mark.slow
 def test_names_are_there_before_their_modules_are():
     code = f"""
 import sys, greenlabel
@@ -138,6 +140,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -164,6 +167,7 @@ def test_every_command_loads_its_libraries_so(folder, words):
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_ten_moments_of_the_start_is_silent(folder):
     code = "import sys, greenlabel.__main__ as door; print(flush=True); sys.argv[0] = 'greenlabel'; door.main()"
     moments = random.Random(0)
@@ -190,6 +194,7 @@ def test_the_script_is_the_door_that_hears_interrupts():
 OUT, BOTH = ["stdout"], ["stdout", "stderr"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "closed"),
     [

@@ -23,7 +23,7 @@ from greenlabel.tables.io import csv_text
 from greenlabel.tables.io.blocks import must_stream, read_size
 from greenlabel.tables.progress import Bar, progress
 from greenlabel.tables.streaming import sample_of
-from test_table_commands import run
+from helpers.command_line import refusal, run
 
 N = 600
 WORDS = np.array([["small", "red", "ball", "for", "children"], ["heavy", "steel", "hammer", "for", "nails"]])
@@ -102,6 +102,7 @@ def test_blocks_of_parquet_give_the_answers_of_memory(folder, expected, table):
     assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "memory.parquet"))
 
 
+@pytest.mark.slow
 def test_blocks_of_csv_give_the_file_of_memory(folder, expected):
     assert run("label", "goods.csv", "-t", "kind", "--memory-limit", "1kB", "-q") == 0
     assert (folder / "goods-labelled.csv").read_bytes() == (expected / "memory.csv").read_bytes()
@@ -111,6 +112,7 @@ def test_blocks_of_csv_give_the_file_of_memory(folder, expected):
     assert pl.concat(parts).equals(pl.read_csv(expected / "memory.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["out.csv", "out.tsv", "out.parquet"])
 def test_blocks_become_one_file_too(folder, expected, out):
     assert run("label", "rows", "-t", "kind", "-o", out, "-q", *BLOCKS) == 0
@@ -122,6 +124,7 @@ def test_blocks_become_one_file_too(folder, expected, out):
         assert Path(out).read_text() == whole.write_csv(separator=separator)
 
 
+@pytest.mark.slow
 def test_all_options_mean_what_they_mean_in_memory(folder):
     frame = goods().with_columns(kind=pl.col("kind").fill_null("?"))
     frame.write_csv("goods.csv")
@@ -134,6 +137,7 @@ def test_all_options_mean_what_they_mean_in_memory(folder):
     assert 0 < first["kind"].null_count() < N / 2
 
 
+@pytest.mark.slow
 def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     facts = []
     for more in (["goods.parquet", "--method", "anchored", "-o", "a.csv"], ["rows", "-o", "b/", *BLOCKS]):
@@ -168,6 +172,7 @@ def test_a_model_of_blocks_is_that_of_memory_and_predicts_in_blocks(folder, expe
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_predict_keeps_labels_and_adds_up_what_it_says(folder, capsys):
     assert run("label", *ROWS, "--save", "m.green", "-q") == 0
     goods().with_columns(color=pl.lit("pink")).write_parquet("new.parquet", row_group_size=70)
@@ -192,6 +197,7 @@ def test_an_empty_column_of_numbers_becomes_the_classes_in_every_block(folder):
     assert set(pl.read_parquet("b.parquet")["kind"]) == {"toy", "tool"}
 
 
+@pytest.mark.slow
 def test_the_report_says_that_it_is_made_from_a_sample(folder, monkeypatch):
     monkeypatch.setattr(streaming, "PAGE_ROWS", 50)
     assert run("label", *ROWS, "--report", "r.html", "-q") == 0
@@ -221,6 +227,7 @@ def test_the_sample_holds_labelled_rows_and_depends_on_the_seed_alone():
     assert not np.array_equal(first, sample_of(given, 500, 1))
 
 
+@pytest.mark.slow
 def test_values_unlike_the_sample_are_gaps_and_counted_and_go_out_as_they_came(folder, monkeypatch, capsys):
     small_sample(monkeypatch, 40)
     frame = goods().with_columns(pl.col("price").cast(pl.String))
@@ -348,6 +355,7 @@ def interrupted(folder, sign, *words):
     return said
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_the_old_output_whole(folder):
     (folder / "out").mkdir()
     (folder / "out" / "part-00000.parquet").write_text("mine")
@@ -359,6 +367,7 @@ def test_a_killed_run_leaves_the_old_output_whole(folder):
     assert pl.read_parquet("out/*.parquet").height == N
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing(folder):
     said = interrupted(folder, signal.SIGINT, "label", *ROWS)
     assert b"Traceback" not in said
@@ -376,6 +385,7 @@ def test_a_forced_folder_takes_the_place_of_the_old_one(folder, monkeypatch, has
     assert left(folder) == ["out"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(folder):
     """A limit on the size of files stands for the disk."""
     code = (
@@ -496,11 +506,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(folder, capsys, what):
     if before:
         before()
     assert run("label", *words) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert sentence in said.err
-    assert said.err.startswith("greenlabel: ")
-    assert said.err.count("\n") == 1
+    assert sentence in refusal(capsys)
     assert left(folder) == []
     assert len(list((folder / "rows").iterdir())) == 3
 
@@ -561,6 +567,7 @@ def scheduler():
         yield cluster.scheduler_address
 
 
+@pytest.mark.cluster
 def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
     words = ["-t", "kind", "--scheduler", scheduler, "--save", "m.green", "-q"]
     assert run("label", "rows", *words, "-o", "out/", "--report", "r.html") == 0
@@ -582,6 +589,7 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
     } <= names
 
 
+@pytest.mark.cluster
 def test_what_a_worker_refuses_is_one_sentence(folder, scheduler, capsys):
     before, _, sentence = BAD["a vector with a gap"]
     before()
@@ -602,6 +610,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(folder, capsys, monkey
     assert left(folder) == []
 
 
+@pytest.mark.cluster
 def test_a_local_cluster_is_started_and_ended(folder, expected):
     assert run("label", *ROWS, "--scheduler", "local", "--jobs", "1", "-q") == 0
     assert current_client() is None

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from greenlabel.cli import main
+from helpers.command_line import refusal, run
 
 HEADER = "row,size,price,color,note,when,kind"
 
@@ -31,16 +31,6 @@ def folder(tmp_path, monkeypatch):
         lines.append(f"{i},{size:.3f},{1000 * size:.1f},{color},{note},2024-0{1 + i % 9}-11,{shown}")
     (tmp_path / "shop.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
-
-
-def run(*words):
-    """Exit code of the command; output is read by capsys."""
-    sys.argv = ["greenlabel", *map(str, words)]
-    try:
-        main()
-    except SystemExit as end:
-        return end.code or 0
-    return 0
 
 
 def is_right(frame):
@@ -93,6 +83,7 @@ def test_json_is_json_and_quiet_is_quiet(folder, capsys):
     assert said.out == said.err == ""
 
 
+@pytest.mark.slow
 def test_a_pipe_carries_the_table_and_nothing_else(folder):
     command = [sys.executable, "-m", "greenlabel", "label", "-", "--target", "kind"]
     done = subprocess.run(command, input=(folder / "shop.csv").read_bytes(), capture_output=True, check=True)
@@ -217,11 +208,7 @@ def test_bad_input_is_one_line_and_writes_nothing(folder, capsys, what):
     if change:
         edit(folder, change)
     assert run("label", *words) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert sentence in said.err
-    assert said.err.startswith("greenlabel: ")
-    assert said.err.count("\n") == 1
+    assert sentence in refusal(capsys)
     assert [path.name for path in folder.iterdir()] == ["shop.csv"]
 
 
@@ -274,6 +261,7 @@ def test_a_full_disk_names_the_file(folder, capsys, monkeypatch):
     assert not (folder / "m.green").exists()
 
 
+@pytest.mark.slow
 def test_the_home_folder_is_left_alone(folder):
     home = folder / "home"
     home.mkdir()
@@ -292,6 +280,7 @@ def test_help_is_broken_by_the_terminal_and_not_by_the_source(command, capsys, m
     assert {"label": "The other columns stay as they are", "predict": "holds already are kept too"}[command] in said
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_half_file(folder):
     code = (
         "import time, greenlabel.tables.io.files as t; from pathlib import Path\n"

@@ -163,6 +163,7 @@ def test_names_that_stand_twice_in_a_sheet_are_refused(tmp_path):
         read_table(tmp_path / "a.xlsx")
 
 
+@pytest.mark.slow
 def test_a_long_field_and_a_long_header_are_read(tmp_path):
     (tmp_path / "field.csv").write_text(f'a,b\n1,"{"x" * 3_000_000}"\n')
     assert read_table(tmp_path / "field.csv")["b"].str.len_chars().to_list() == [3_000_000]

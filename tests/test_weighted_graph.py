@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
@@ -20,13 +19,6 @@ from greenlabel.propagators.knn import KnnPropagator
 
 SEED = int(check_seed(0).integers(2**31))  # of a blend with random_state=0
 MODELS = {"candidates": GreenClassifier, "anchored": AnchoredGreenClassifier}
-
-
-@pytest.fixture
-def noisy():
-    """Overlapping classes with many labels: a mu above the usual one is better."""
-    X, y = make_moons(240, noise=0.35, random_state=1)
-    return X, keep_labels(y, 90, random_state=0)
 
 
 # mu ---------------------------------------------------------------------------------------------------------------
@@ -76,6 +68,7 @@ def held_out_accuracy(seed, leak=False):
     return (learned.held_out[0].argmax(axis=1) == codes).mean()
 
 
+@pytest.mark.slow
 def test_on_noise_the_weighted_graph_is_right_by_chance_only():
     """The importances know labels. Had they known those of a fold, its rows would be recognised in noise."""
     honest = [held_out_accuracy(seed) for seed in range(10)]
@@ -139,6 +132,7 @@ def blend_with_the_importances_of(first, X, other):
     return F + np.log(shares / given), H.sum(axis=0) / np.maximum(out.sum(axis=0), 1)[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["more", "changed", "fewer", "others", "other classes"])
 def test_other_labels_are_learned_anew_but_for_the_weights_of_the_features(kind, noisy_columns):
     X, y = noisy_columns
@@ -197,6 +191,7 @@ def accuracy_on_noise_after_relabel(seed):
     return BlendedClassifier(random_state=0).fit(X, first).relabel(more).expert_scores_["weighted graph"]["accuracy"]
 
 
+@pytest.mark.slow
 def test_on_noise_the_weighted_graph_stays_right_by_chance_when_labels_are_added(monkeypatch):
     """Rows whose labels weighted the features stay in their folds. In others, they would be recognised in noise."""
     honest = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
@@ -264,6 +259,7 @@ def test_scores_of_a_fold_are_rough_and_those_of_all_labels_are_not(monkeypatch,
     assert sorted(tolerances) == [1e-13, 1e-8, *[1e-3] * 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [None, "balanced"])
 def test_few_rows_are_answered_the_same_to_the_bit_on_any_number_of_threads(shares):
     """They have a dense factor, which threads would round otherwise."""

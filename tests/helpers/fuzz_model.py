@@ -1,6 +1,6 @@
 """Model files with a flaw, and a loop that opens them: the worker of the fuzz tests.
 
-    python tests/fuzz_model.py MODEL SEED COUNT
+    PYTHONPATH=tests python -m helpers.fuzz_model MODEL SEED COUNT
 
 prints a line for each try: its number, and "refused", "answered", "does not fit" (the table has not the columns that
 the file asks for), or what went wrong. Check sums of the members are right, so that the flaws reach the reader.
@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from greenlabel.tables.model_files.container import ARRAYS, FACTS, RATIO, TYPES
+from helpers.model_data import joined, mixed_table, new_rows, parts_of
 
 MEMORY = 2**29  # bytes that opening a file of some KB may need beyond what the process had
 SPECIAL = [float("nan"), float("inf"), -1.0, 0.0, 1e308, -1e308, 1e-308, 3.4e38]
@@ -29,21 +30,6 @@ ODD = [
     *("", "x", "\ud800", "\x00", "%", "%Y%Q", "../x", "a" * 10_000, "os.system", "object", "<f4", "|O"),
     *([], {}, [[]], [None], {"x": 1}, {"kind": "blend"}, {"array": 0}, {"list": [1]}, {"pairs": [[1]]}, [0] * 100),
 ]
-
-
-def parts_of(model):
-    with zipfile.ZipFile(io.BytesIO(model)) as archive:
-        return json.loads(archive.read(FACTS)), bytearray(archive.read(ARRAYS))
-
-
-def joined(facts, data, rng=None):
-    """A file of these parts with right check sums."""
-    out = io.BytesIO()
-    method = zipfile.ZIP_STORED if rng is None else rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-    with zipfile.ZipFile(out, "w", method) as archive:
-        archive.writestr(FACTS, facts if isinstance(facts, (str, bytes)) else json.dumps(facts))
-        archive.writestr(ARRAYS, bytes(data))
-    return out.getvalue()
 
 
 def places(value, way=()):
@@ -250,8 +236,6 @@ def outcome(path, rows):
 
 def main(model, first, count):
     import warnings
-
-    from model_data import mixed_table, new_rows
 
     warnings.simplefilter("ignore")
     rows = new_rows(mixed_table())

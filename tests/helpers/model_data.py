@@ -1,10 +1,12 @@
 """A small table of every kind of column, and the model files in tests/data that must load for ever.
 
-python tests/model_data.py      writes them anew; only for a format that has not been released
+PYTHONPATH=tests python -m helpers.model_data      writes them anew; only for a format that has not been released
 """
 
 import datetime
+import io
 import json
+import zipfile
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,9 +14,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-import fuzz_model
+from greenlabel.tables.model_files.container import ARRAYS, FACTS
 
-FOLDER = Path(__file__).parent / "data"
+FOLDER = Path(__file__).parents[1] / "data"
 ROWS = 48
 
 
@@ -55,12 +57,27 @@ def saved_blend():
         return path.read_bytes()
 
 
+def parts_of(model):
+    with zipfile.ZipFile(io.BytesIO(model)) as archive:
+        return json.loads(archive.read(FACTS)), bytearray(archive.read(ARRAYS))
+
+
+def joined(facts, data, rng=None):
+    """A file of these parts with right check sums."""
+    out = io.BytesIO()
+    method = zipfile.ZIP_STORED if rng is None else rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr(FACTS, facts if isinstance(facts, (str, bytes)) else json.dumps(facts))
+        archive.writestr(ARRAYS, bytes(data))
+    return out.getvalue()
+
+
 def changed(path, change, **facts):
     """The same file with other facts; ``change`` works on them and on the bytes of the arrays."""
-    known, data = fuzz_model.parts_of(path.read_bytes())
+    known, data = parts_of(path.read_bytes())
     known |= facts
     change(known, data)
-    path.write_bytes(fuzz_model.joined(known, data))
+    path.write_bytes(joined(known, data))
 
 
 def nothing(facts, data):
