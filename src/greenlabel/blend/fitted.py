@@ -110,13 +110,27 @@ class BlendPredictor(Predictor):
     scale: float = 1.0  # of the evidence of the refined graph
 
     def scores(self, X: Any) -> tuple[Floats, Bools]:
-        X = X if self.scaling is None else self.scaling.apply(X)
+        X = self.scaled(X)
         if self.refined is not None:
-            F = self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.shift)
+            F = self.refined_scores(X)
         else:
             parts = (scale * expert.evidence(X) for expert, scale in zip(self.experts, self.blend.scales, strict=True))
             F = sum(parts) + self.shift
         return F, np.ones(X.shape[0], bool)
+
+    def refined_scores(self, X: Any) -> Floats:
+        assert self.refined is not None
+        return self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.shift)
+
+    def scaled_evidence(self, found: dict[str, Floats]) -> dict[str, Floats]:
+        """The evidence of each expert as it is added up, and what draws scores to class shares: all parts of F."""
+        parts = {name: scale * A for (name, A), scale in zip(found.items(), self.blend.scales, strict=True)}
+        n_rows = len(next(iter(found.values())))
+        return parts | {"class shares": np.tile(self.shift, (n_rows, 1))}
+
+    def scaled(self, X: Any) -> Any:
+        """New rows as the experts know rows."""
+        return X if self.scaling is None else self.scaling.apply(X)
 
     def for_prediction(self) -> "BlendPredictor":
         """The same with what new rows need."""
@@ -191,7 +205,8 @@ class FittedBlend(BlendForPrediction):
         F[tested] = self.predictor.blend.held_out
         return (F.sum(axis=0) / np.maximum(tested.sum(axis=0), 1)[:, None])[indices]
 
-    def cross_validated(self, max_rows: int) -> tuple[Ints, Ints, Floats]:
+    def cross_validated(self, max_rows: int, tests_all: bool = False) -> tuple[Ints, Ints, Floats]:
+        """Labelled rows, their classes as numbers, and their out-of-fold probabilities."""
         tested = evenly(np.flatnonzero((self.folds >= 0).any(axis=0)), max_rows)
         return self.labels.rows[tested], self.labels.codes[tested], probabilities_of(self.leave_one_out(tested))
 
@@ -203,6 +218,22 @@ class FittedBlend(BlendForPrediction):
             for expert, own, w in zip(self.predictor.experts, b.own, b.weights, strict=True)
         }
         return found | {"blend": {**accuracy_and_loss(b.held_out, b.codes), "weight": 1.0}}
+
+    def evidence_on_rows(self, rows: Ints) -> dict[str, Floats]:
+        """What each expert adds to the scores (r, c) of some rows; what draws them to class shares is one more part.
+
+        Refined predictions come from the graph alone.
+        """
+        if self.predictor.refined is not None:
+            return {"refined graph": self.scores[rows]}
+        found = {expert.name: expert.evidence_on_rows(self.features, rows) for expert in self.predictor.experts}
+        return self.predictor.scaled_evidence(found)
+
+    def evidence_on_new_rows(self, X: Any) -> dict[str, Floats]:
+        """The same for new rows, as the experts know rows."""
+        if self.predictor.refined is not None:
+            return {"refined graph": self.predictor.refined_scores(X)}
+        return self.predictor.scaled_evidence({expert.name: expert.evidence(X) for expert in self.predictor.experts})
 
     def codes_of_experts(self) -> dict[str, Ints]:
         """The class that each expert alone gives each row, as a number (n,)."""

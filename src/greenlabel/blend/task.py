@@ -59,6 +59,10 @@ class Expert:
     def evidence(self, X: Any) -> Floats:
         raise NotImplementedError
 
+    def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
+        """``own_evidence`` of some rows; X are all rows of the data."""
+        return self.evidence(X[rows])
+
     def for_prediction(self) -> Self:
         """A copy with what ``evidence`` needs."""
         slim = object.__new__(type(self))
