@@ -14,16 +14,9 @@ from sklearn.svm import SVC, LinearSVC
 
 import reference
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, HarmonicClassifier, leave_one_out
-from greenlabel.blend.experts import (
-    INTERCEPT,
-    RIDGE,
-    KernelRidge,
-    Task,
-    importance_factor,
-    learn_all,
-    some_of_each,
-    usual_experts,
-)
+from greenlabel.blend.experts import importance_factor, usual_experts
+from greenlabel.blend.row_experts import INTERCEPT, RIDGE, KernelRidge, some_of_each
+from greenlabel.blend.task import Task, learn_all
 from greenlabel.datasets import digits, keep_labels, two_rings
 from greenlabel.errors import ParameterError
 from greenlabel.labels.encoding import Labels
@@ -207,7 +200,7 @@ def test_a_class_of_one_label_among_larger_ones_works(blobs, few):
 
 def test_many_labels_are_held_out_once(monkeypatch, clouds):
     monkeypatch.setattr("greenlabel.blend.weights.MOST_HELD_OUT", 50)
-    monkeypatch.setattr("greenlabel.blend.experts.KERNEL_ROWS", 40)
+    monkeypatch.setattr("greenlabel.blend.row_experts.KERNEL_ROWS", 40)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, np.where(np.arange(200) < 150, y, -1))
     assert model._told.shape == (1, 150)

@@ -9,7 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, leave_one_out
 from greenlabel._common.parameters import check_seed
-from greenlabel.blend.experts import Task, learn_all, usual_experts
+from greenlabel.blend.experts import usual_experts
+from greenlabel.blend.task import Task, learn_all
 from greenlabel.blend.weights import DIVISIONS, NEW, blend, divide, divide_again, judged_together
 from greenlabel.datasets import keep_labels
 from greenlabel.graph.neighbors import ClusterSearch

@@ -8,7 +8,9 @@ from sklearn.base import clone
 
 from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import one_thread
-from greenlabel.blend.experts import Expert, GraphExpert, RowExpert, Task, WeightedGraph, learn_all, usual_experts
+from greenlabel.blend.experts import GraphExpert, WeightedGraph, usual_experts
+from greenlabel.blend.row_experts import RowExpert
+from greenlabel.blend.task import Expert, Task, learn_all
 from greenlabel.blend.weights import (
     DIVISIONS,
     NEW,

@@ -13,15 +13,8 @@ import numpy as np
 
 from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.blend.classifier import BlendedClassifier
-from greenlabel.blend.experts import (
-    KERNEL_ROWS,
-    GraphExpert,
-    KernelExpert,
-    KernelRidge,
-    RowExpert,
-    TreesExpert,
-    WeightedGraph,
-)
+from greenlabel.blend.experts import GraphExpert, WeightedGraph
+from greenlabel.blend.row_experts import KERNEL_ROWS, KernelExpert, KernelRidge, RowExpert, TreesExpert
 from greenlabel.blend.weights import Blend
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.graph.scaling import Scaling

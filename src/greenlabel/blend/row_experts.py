@@ -1,0 +1,134 @@
+"""Experts that see the labelled rows only, one by one, as ordinary classifiers do.
+
+RowExpert          any scikit-learn classifier, fitted once more for each fold
+TreesExpert        the same of trees, which also say how important each feature is
+KernelRidge        least squares in the space of a kernel, with an intercept
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from greenlabel._common.threads import in_parallel
+from greenlabel.blend.task import Expert, Floats, Ints, Task
+from greenlabel.blend.weights import log_evidence
+from greenlabel.graph.neighbors import all_distances, row_blocks
+
+KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
+INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
+
+
+class RowExpert(Expert):
+    """``estimator`` has predict_proba. All classes are in all folds, so its columns are the classes."""
+
+    def __init__(self, name: str, estimator: Any):
+        self.name, self.estimator = name, estimator
+
+    def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
+        expert, labels = copy(self), task.labels
+        X, splits = dense_if_small(task.X[labels.rows]), list(task.splits())
+        kept = [~out for _, out in splits]
+        with quiet():
+            *models, expert.model = in_parallel(
+                lambda rows: expert._fit(X[rows], labels.codes[rows]), [*kept, np.ones(len(labels.rows), bool)]
+            )
+        expert.held_out = task.nothing()
+        for (division, out), model in zip(splits, models, strict=True):
+            expert.held_out[division, out] = self._answer(model, X[out])
+        expert._remember(models)
+        expert.own_evidence = expert.evidence(task.X)
+        return expert
+
+    def _fit(self, X: Any, codes: Ints) -> Any:
+        return clone(self.estimator).fit(X, codes)
+
+    def _remember(self, models: list[Any]) -> None:
+        """What is to be known of the models of the folds beside their answers: nothing."""
+
+    def _answer(self, model: Any, X: Any) -> Floats:
+        return log_evidence(model.predict_proba(X))
+
+    def evidence(self, X: Any) -> Floats:
+        def answer(rows: slice) -> Floats:
+            return self._answer(self.model, dense_if_small(X[rows]))
+
+        return np.concatenate(in_parallel(answer, row_blocks(*X.shape)))
+
+
+class TreesExpert(RowExpert):
+    """Trees, and how important each feature was to them: for each fold."""
+
+    importances: list[Floats]
+
+    def _remember(self, models: list[Any]) -> None:
+        self.importances = [model.feature_importances_ for model in models]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings of models that have not converged or see few classes: held-out rows tell what they are worth."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+class KernelExpert(RowExpert):
+    """``estimator`` is a KernelRidge, which answers with scores instead of probabilities."""
+
+    def _fit(self, X: Any, codes: Ints) -> Any:
+        return copy(self.estimator).fit(X, codes)
+
+    def _answer(self, model: Any, X: Any) -> Floats:
+        F = model.scores(X)
+        return F - F.mean(axis=1, keepdims=True)
+
+
+class KernelRidge:
+    """F = K(X, X_l) (K(X_l, X_l) + ridge I)^-1 Y with K = exp(-distance / d) + intercept."""
+
+    def __init__(self, *, absolute: bool, seed: int):
+        self.absolute, self.seed = absolute, seed
+
+    def fit(self, X: Any, codes: Ints) -> Self:
+        rows = some_of_each(codes, KERNEL_ROWS, np.random.default_rng(self.seed))
+        self._P, self._d = X[rows], varying_columns(X)
+        K = np.asarray(self._kernel(self._P), dtype=np.float64)
+        K[np.diag_indices(len(rows))] += RIDGE
+        Y = np.eye(codes.max() + 1)[codes[rows]]
+        self._coefficients = scipy.linalg.solve(K, Y, assume_a="pos", check_finite=False)
+        return self
+
+    def scores(self, X: Any) -> Floats:
+        return self._kernel(X) @ self._coefficients
+
+    def _kernel(self, X: Any) -> Floats:
+        return np.exp(-all_distances(X, self._P, absolute=self.absolute) / self._d) + INTERCEPT
+
+
+def varying_columns(X: Any) -> int:
+    """How many columns tell labelled rows apart; 1 at the least."""
+    return max(1, int(((X.max(axis=0) - X.min(axis=0)) != 0).sum()))
+
+
+def some_of_each(codes: Ints, most: int, rng: np.random.Generator) -> Ints:
+    """Places of at most so many labels, the same number of each class as far as there are so many."""
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes)
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # within its class
+    return np.sort(order[np.argsort(rank, kind="stable")[:most]])
+
+
+def dense_if_small(X: Any, most: int = 50_000_000) -> Any:
+    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= most else X

@@ -1,0 +1,77 @@
+"""The task of an expert, and what every expert is.
+
+    learn(task, …)     an expert that knows the labels, with
+      held_out         (r, l, c) its evidence for each labelled row, learned without the fold of that row
+      evidence(X)      (rows, c) for new rows; all zeros where it has nothing to say
+      own_evidence     (n, c) for the rows of the data
+
+An expert is not changed by learning: ``learn`` returns another one.
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.estimators.base import GraphClassifier
+from greenlabel.labels.encoding import Labels
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be learned: rows, some of their labels, and the division of these into folds."""
+
+    X: Any  # (n, d)
+    labels: Labels
+    folds: Ints  # (r, l)
+
+    def splits(self) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """(division, which labelled rows are out) for each fold of each division."""
+        for division, fold in enumerate(self.folds):
+            yield from ((division, fold == number) for number in np.unique(fold[fold >= 0]))
+
+    def nothing(self) -> Floats:
+        return np.zeros((*self.folds.shape, len(self.labels.classes)))
+
+    def in_all_divisions(self, first: Floats) -> Floats:
+        """Evidence (l, c) of the first division for all: one says as much as two where other experts differ in both."""
+        return np.broadcast_to(first, self.nothing().shape)
+
+
+class Expert:
+    """A name and an opinion; ``model`` is what the user sees of it."""
+
+    name: str
+    model: Any
+    trust: float = 1.0  # what it is worth, relative to others, before any evidence
+    held_out: Floats
+    own_evidence: Floats
+
+    def learn(self, task: Task, learned: "dict[str, Expert]") -> Self:
+        """This expert, knowing the labels; ``learned`` are those that were asked before it."""
+        raise NotImplementedError
+
+    def evidence(self, X: Any) -> Floats:
+        raise NotImplementedError
+
+    def for_new_rows(self) -> Self:
+        """A copy with what ``evidence`` needs."""
+        slim = copy(self)
+        for name in ("held_out", "own_evidence", "importances", "estimator", "_make", "_graphs"):
+            slim.__dict__.pop(name, None)
+        if isinstance(slim.model, GraphClassifier):
+            slim.model = slim.model._slim()
+        return slim
+
+
+def learn_all(experts: list[Expert], task: Task) -> list[Expert]:
+    learned: dict[str, Expert] = {}
+    for expert in experts:
+        learned[expert.name] = expert.learn(task, learned)
+    return list(learned.values())
