@@ -10,7 +10,7 @@ from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import one_thread
 from greenlabel.blend.experts import GraphExpert, WeightedGraph, usual_experts
 from greenlabel.blend.row_experts import RowExpert
-from greenlabel.blend.task import Expert, Task, learn_all
+from greenlabel.blend.task import Expert, Task, few_added, learn_all
 from greenlabel.blend.weights import (
     DIVISIONS,
     NEW,
@@ -83,7 +83,9 @@ class BlendedClassifier(GraphClassifier):
 
     ``relabel`` keeps the graphs, the weighted ones too: the weights of the features stay as the labels of the fit made
     them, and everything else is learned anew. With the labels of the fit it gives the answer of the fit, with others
-    that of a fit with these feature weights. Where labels have become many more, ``fit`` again.
+    that of a fit with these feature weights; where at most a tenth are added to those of the fit, models that see
+    labelled rows only are still judged by what they said of held-out rows at the fit. Where labels have become many
+    more, ``fit`` again.
 
     Examples
     --------
@@ -105,7 +107,7 @@ class BlendedClassifier(GraphClassifier):
         """Other labels on the same graphs; features keep the weights that the labels of the fit gave them.
 
         The rows of the fit's labels stay in their folds, so held-out answers stay honest. Without a weighted graph
-        among the experts, the answer is that of a new fit.
+        among the experts, the answer is that of a new fit, unless at most a tenth of the labels are added.
         """
         return super().relabel(y)
 
@@ -127,7 +129,8 @@ class BlendedClassifier(GraphClassifier):
         else:
             self._experts = [given_expert(name, estimator, X) for name, estimator in self.experts]
         self._X = X
-        self._first_folds: Ints | None = None  # (n,) of the labels of the fit; NEW where there was none
+        self._first_labels: Labels | None = None  # those of the fit
+        self._first_folds: Ints = np.empty(0, np.int8)  # (n,) of the labels of the fit; NEW where there was none
         graph = next((expert.model for expert in self._experts if isinstance(expert, GraphExpert)), None)
         self._graph = graph
         self.n_components_ = 1 if graph is None else graph.n_components_
@@ -135,8 +138,10 @@ class BlendedClassifier(GraphClassifier):
     def _spread(self) -> None:
         labels = self._labels
         bounds = None if self._wanted is None else read_shares(self._wanted, labels)
-        folds = self._divide(labels)
-        task = Task(self._X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
+        extends_first = self._first_labels is not None and few_added(self._first_labels, labels)
+        folds = self._divide(labels, extends_first)
+        coded = Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes)
+        task = Task(self._X, coded, folds, keeps_folds=extends_first)
         self._experts = learn_all(self._experts, task)
         self.mu_ = float("nan") if self._graph is None else getattr(self._first_graph(), "mu_", float("nan"))
         self._folds, self._told = folds, folds >= 0
@@ -153,16 +158,17 @@ class BlendedClassifier(GraphClassifier):
             self._meet_shares(*bounds)
         self._estimate()
 
-    def _divide(self, labels: Labels) -> Ints:
-        """Folds of the labels; where weighted graphs were made for the first ones, rows stay in theirs."""
+    def _divide(self, labels: Labels, extends_first: bool) -> Ints:
+        """Folds of the labels; where something was made for the first ones that stays, rows stay in theirs."""
         rng = np.random.default_rng(self._seed)
-        keeps_graphs = any(isinstance(expert, WeightedGraph) for expert in self._experts)
-        if self._first_folds is not None and keeps_graphs:
+        if self._first_labels is None:
+            folds = divide(labels.codes, rng)
+            self._first_labels, self._first_folds = replace(labels), np.full(labels.n, NEW, np.int8)
+            self._first_folds[labels.rows] = folds[0]
+            return folds
+        if extends_first or any(isinstance(expert, WeightedGraph) for expert in self._experts):
             return divide_again(labels.codes, self._first_folds[labels.rows], rng)
-        folds = divide(labels.codes, rng)
-        self._first_folds = np.full(labels.n, NEW, np.int8)
-        self._first_folds[labels.rows] = folds[0]
-        return folds
+        return divide(labels.codes, rng)
 
     def _weigh(self) -> Blend:
         trust = np.array([expert.trust for expert in self._experts])
@@ -294,7 +300,17 @@ class BlendedClassifier(GraphClassifier):
         told = evenly(np.flatnonzero(self._told.any(axis=0)), most)
         return self._labels.rows[told], self._labels.codes[told], probabilities_of(self._held_out(told, 0.0))
 
-    _only_for_fit = ("_X", "_F", "_graph", "_folds", "_first_folds", "_told", "experts_", "expert_scores_")
+    _only_for_fit = (
+        "_X",
+        "_F",
+        "_graph",
+        "_folds",
+        "_first_labels",
+        "_first_folds",
+        "_told",
+        "experts_",
+        "expert_scores_",
+    )
 
     def for_new_rows(self) -> Self:
         self._check_fitted()
