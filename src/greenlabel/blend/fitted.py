@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import one_thread
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
-from greenlabel.blend.task import Expert, Task, learn_all
+from greenlabel.blend.task import Expert, Task, few_added, learn_all
 from greenlabel.blend.weights import (
     DIVISIONS,
     NEW,
@@ -59,23 +59,38 @@ class BlendSetup:
     seed: int
     class_shares: Any  # that the user wants
     refine: Any  # "auto" or bool
-    first_folds: Ints | None = None  # (n,) of the labels of the fit; NEW where there was none
+    first: "FirstLabels | None" = None  # those of the fit
 
-    def divide(self, labels: Labels) -> Ints:
-        """Folds of the labels; where weighted graphs were made for the first ones, rows stay in theirs."""
+    def task(self, labels: Labels) -> Task:
+        """What the experts learn, and the folds of the labels: where something stays that was made for the first ones,
+        rows stay in theirs.
+        """
         rng = np.random.default_rng(self.seed)
-        keeps_graphs = any(isinstance(expert, WeightedGraph) for expert in self.experts)
-        if self.first_folds is not None and keeps_graphs:
-            return divide_again(labels.codes, self.first_folds[labels.rows], rng)
-        return divide(labels.codes, rng)
+        coded = Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes)
+        if self.first is None:
+            return Task(self.X, coded, divide(labels.codes, rng))
+        keeps_folds = few_added(self.first.labels, labels)
+        if keeps_folds or any(isinstance(expert, WeightedGraph) for expert in self.experts):
+            return Task(self.X, coded, divide_again(labels.codes, self.first.folds[labels.rows], rng), keeps_folds)
+        return Task(self.X, coded, divide(labels.codes, rng))
 
     def learned(self, experts: list[Expert], labels: Labels, folds: Ints) -> "BlendSetup":
-        """The same with experts whose graphs stay, and the folds that these were made for."""
-        first = self.first_folds
-        if first is None or not any(isinstance(expert, WeightedGraph) for expert in experts):
-            first = np.full(labels.n, NEW, np.int8)
-            first[labels.rows] = folds[0]
-        return replace(self, experts=experts, first_folds=first)
+        """The same with experts whose graphs stay, and the labels and folds that these were made for."""
+        return replace(self, experts=experts, first=self.first or FirstLabels.of(labels, folds))
+
+
+@dataclass(frozen=True)
+class FirstLabels:
+    """The labels of the fit, for which graphs of weighted features and models of folds were made."""
+
+    labels: Labels
+    folds: Ints  # (n,) in the first division; NEW where there was no label
+
+    @classmethod
+    def of(cls, labels: Labels, folds: Ints) -> "FirstLabels":
+        of_row = np.full(labels.n, NEW, np.int8)
+        of_row[labels.rows] = folds[0]
+        return cls(replace(labels), of_row)
 
 
 @dataclass(frozen=True)
@@ -259,8 +274,8 @@ class FittedBlend(BlendForPrediction):
 def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetup]:
     """A blend that knows the labels, and the setup for other labels on the same rows."""
     bounds = None if setup.class_shares is None else read_shares(setup.class_shares, labels)
-    folds = setup.divide(labels)
-    task = Task(setup.X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
+    task = setup.task(labels)
+    folds = task.folds
     experts = learn_all(setup.experts, task)
     with one_thread():  # many small steps, between which threads would only wait for each other
         b = weigh(experts, labels, folds)
