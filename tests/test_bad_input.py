@@ -646,10 +646,11 @@ def test_an_interrupted_relabel_leaves_the_model_as_it_was(Model, blobs, few, mo
     model = Model(random_state=0).fit(blobs[0], few)
     before = answers(model, blobs[0])
 
-    def interrupt(self):
+    def interrupt(self, fitted):
+        self.classes_ = self.mu_ = None
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Model, "_spread", interrupt)
+    monkeypatch.setattr(Model, "_set_fitted", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.relabel(np.where(few == 2, -1, few))
     for name, value in answers(model, blobs[0]).items():

@@ -303,9 +303,9 @@ def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
 
     for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.graph.neighbors.Search.{name}", fail)
-    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored.exact_search"):
-        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
-    monkeypatch.setattr(type(model), "_build", fail)
+    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored_graph.exact_search"):
+        monkeypatch.setattr(f"greenlabel.propagators.{name}", fail)
+    monkeypatch.setattr(type(model), "_fit_graph", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     monkeypatch.setattr("scipy.linalg.eigh", fail)
     model.relabel(blobs[1])

@@ -112,7 +112,7 @@ def test_tasks_have_readable_names(client, data):
     X, y = data
     fitted(da.from_array(X, chunks=(500, -1)), y).answers().__next__()
     names = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
-    assert {"take-rows", "nearest-anchors", "sum-products", "add-up", "answer-rows"} <= names
+    assert {"take-rows", "nearest-anchors", "sum-products", "add-up", "predict-rows"} <= names
 
 
 def test_bad_blocks_are_named_by_their_rows(client, data):
@@ -169,7 +169,7 @@ def test_killed_workers_change_nothing(data, expected):
         model = fitted(slowly(X), y, memory_limit=0)
         killer.join(5)
         assert killer.killed_after is not None
-        killer = KillAWorker(client, "answer-rows")
+        killer = KillAWorker(client, "predict-rows")
         killer.start()
         answers = list(model.answers())
         killer.join(5)

@@ -331,7 +331,7 @@ def graph_search(P: Any, rng: np.random.Generator, max_operations: float | None 
     EXACT_OPERATIONS is the limit; ``max_operations`` may lower it.
     """
     n, d = P.shape
-    if sp.issparse(P) or n * n * d <= min(max_operations or np.inf, EXACT_OPERATIONS):
+    if sp.issparse(P) or n * n * d <= min(np.inf if max_operations is None else max_operations, EXACT_OPERATIONS):
         return exact_search(P, n)
     sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
     return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))
