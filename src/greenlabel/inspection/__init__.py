@@ -1,0 +1,6 @@
+"""Which labels count: what to label next, and why.
+
+    coverage      the rows that stand for most of the data that no label stands for yet
+
+May import every room up to ``blend``.
+"""
