@@ -29,7 +29,7 @@ from greenlabel import GreenClassifier
 from greenlabel.graph.neighbors import graph_search, working
 from greenlabel.graph.scaling import find_scaling
 from greenlabel.graph.similarity import knn_graph
-from greenlabel.inspection.coverage import Kernel, anchor_means, leave_one_out_means, margins, next_rows, trust
+from greenlabel.inspection.coverage import Kernel, leave_one_out_means, margins, next_rows, trust
 from greenlabel.inspection.sketch import sketch
 from measures import load
 from run import commit, machine, markdown
@@ -156,12 +156,12 @@ def coverage(task: Task, total: int) -> list[int]:
     rows: list[int] = []
     while len(rows) < total:
         labelled = np.array(rows, int)
-        model, sureness = task.fitted(rows) if rows else None, None
+        model, sure = task.fitted(rows) if rows else None, None
         if model is not None:
             told = trust(leave_one_out_means(kernel, Z[labelled], task.y[labelled], task.n_classes), task.y[labelled])
-            sureness = told * anchor_means(Z, margins(model.label_distributions_), kernel.mass)
+            sure = told * margins(model.label_distributions_)
         n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sureness)]
+        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure)]
     return rows
 
 
@@ -308,7 +308,9 @@ def against_peers(kept: dict[str, Any]) -> str:
             if title in entry["peers"]
         ]
         if gaps:
-            lines.append((title, f"{np.mean(gaps):+.1f}", str(sum(g > 0.5 for g in gaps)), str(sum(g < -0.5 for g in gaps))))
+            lines.append(
+                (title, f"{np.mean(gaps):+.1f}", str(sum(g > 0.5 for g in gaps)), str(sum(g < -0.5 for g in gaps)))
+            )
     return markdown(("ours less", "mean, points", "data sets ahead", "behind"), lines)
 
 
@@ -348,15 +350,15 @@ def page(kept: dict[str, Any]) -> str:
         [
             "# Which rows to label: learning curves",
             f"Measured on {day}, commit {commits}, on {machine()}.\n`python benchmarks/queries.py` writes this page. "
-            f"Accuracy of `GreenClassifier()` on the rows without a label; random is the\nmean of {DRAWS} draws that do "
-            f"not know the classes. At most {MAX_ROWS:,} rows of each data set, features scaled by the blend's rule.",
+            f"Accuracy of `GreenClassifier()` on the rows without a label; random is the\nmean of {DRAWS} draws that "
+            f"do not know the classes. At most {MAX_ROWS:,} rows of each data set, scaled by the blend's rule.",
             bars(kept),
             "## Learning curves",
             curves(kept),
             "## Other rules",
-            f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by the same classifier; "
-            "mean over the budgets.\nRules that need labels to begin with get random rows until two classes are seen "
-            f"({PEER_DRAWS} draws).",
+            f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by the same "
+            "classifier; mean over the budgets.\nRules that need labels to begin with get random rows until two classes "
+            f"are seen ({PEER_DRAWS} draws).",
             against_peers(kept) + "\n",
         ]
     )

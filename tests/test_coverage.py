@@ -1,4 +1,4 @@
-"""Which rows to label next: the greedy rule in the Green kernel against the formula written out, and what it promises."""
+"""Which rows to label next: the greedy rule against the formula written out, and what it promises."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,10 @@ from greenlabel.inspection.coverage import (
     correlations,
     gains,
     green_kernel,
-    heaviest_row,
     leave_one_out_means,
     margins,
     next_rows,
+    row_of_anchor,
     trust,
 )
 from greenlabel.inspection.sketch import NEIGHBORS, n_anchors, sketch
@@ -37,18 +37,21 @@ def dense_kernel(Z, shift):
     return scale @ np.linalg.inv((1 + shift) * np.eye(B.shape[1]) - B.T @ B) @ scale
 
 
-def slow_next_rows(Z, n_rows, labelled, margin, excluded=()):
+def slow_next_rows(Z, n_rows, labelled, sure, excluded=()):
     """The rule anchor by anchor and label by label."""
     H, A, picks, labels = dense_kernel(Z, SHIFT), Z.toarray(), [], list(labelled)
     mass, m = A.sum(axis=0), A.shape[1]
+    sure_anchors = A.T @ sure / mass
     for _ in range(n_rows):
         gain = np.zeros(m)
         for b in range(m):
             reach = [H[b] @ A[row] for row in labels]
-            cover = max((h / np.sqrt(H[b, b] * (A[row] @ H @ A[row])) for h, row in zip(reach, labels)), default=0)
-            need = ALPHA / (ALPHA + sum(reach) / H[b, b]) * (1 - margin[b])
+            cover = max(
+                (h / np.sqrt(H[b, b] * (A[row] @ H @ A[row])) for h, row in zip(reach, labels, strict=True)), default=0
+            )
+            need = ALPHA / (ALPHA + sum(reach) / H[b, b]) * (1 - sure_anchors[b])
             gain += [mass[b] * need * max(0, H[b, a] / np.sqrt(H[a, a] * H[b, b]) - cover) for a in range(m)]
-        weights = A[:, gain.argmax()].copy()
+        weights = A[:, gain.argmax()] * (1 - sure)
         weights[[*labels, *excluded]] = 0
         picks.append(int(weights.argmax()))
         labels.append(picks[-1])
@@ -82,9 +85,9 @@ def test_gains_are_sums_over_anchors(rng):
 
 @pytest.mark.parametrize("labelled", [[], [3], [0, 5, 140, 77]])
 def test_the_picks_are_those_of_the_rule_written_out(Z, rng, labelled):
-    margin = rng.random(Z.shape[1])
-    picks = next_rows(Kernel.of((Z.T @ Z).toarray()), Z, 6, np.array(labelled, int), margin, np.array([1, 2]))
-    assert [pick.row for pick in picks] == slow_next_rows(Z, 6, labelled, margin, (1, 2))
+    sure = rng.random(Z.shape[0])
+    picks = next_rows(Kernel.of((Z.T @ Z).toarray()), Z, 6, np.array(labelled, int), sure, np.array([1, 2]))
+    assert [pick.row for pick in picks] == slow_next_rows(Z, 6, labelled, sure, (1, 2))
 
 
 def test_a_batch_is_the_same_as_one_row_after_another(Z):
@@ -114,9 +117,9 @@ def test_sure_predictions_send_picks_elsewhere(rng):
     Z = sketch(X, rng)
     kernel = Kernel.of((Z.T @ Z).toarray())
     labelled = np.concatenate([np.arange(0, 100, 20), np.arange(100, 200, 20)])
-    is_left = anchor_means(Z, np.repeat([1.0, 0.0], 100), kernel.mass)
-    for margin, side in ((is_left, True), (1 - is_left, False)):
-        rows = np.array([pick.row for pick in next_rows(kernel, Z, 5, labelled, margin)])
+    is_left = np.repeat([1.0, 0.0], 100)
+    for sure, side in ((is_left, True), (1 - is_left, False)):
+        rows = np.array([pick.row for pick in next_rows(kernel, Z, 5, labelled, sure)])
         assert ((rows >= 100) == side).sum() >= 4
 
 
@@ -127,12 +130,16 @@ def test_a_pick_covers_at_most_all_rows_and_the_first_one_its_component(Z):
     assert all(0 < pick.covers <= Z.shape[0] for pick in picks)
 
 
-def test_the_heaviest_row_of_an_anchor():
+def test_the_row_of_an_anchor_is_the_heaviest_times_its_worth():
     Z = sp.csr_array(np.array([[0.5, 0.5], [0.9, 0.1], [0.0, 1.0]]))
-    everything = np.ones(3, bool)
-    assert heaviest_row(Z, 0, everything) == 1
-    assert heaviest_row(Z, 0, np.array([True, False, True])) == 0
-    assert heaviest_row(Z, 0, np.array([False, False, True])) is None
+    assert row_of_anchor(Z, 0, np.ones(3)) == 1
+    assert row_of_anchor(Z, 0, np.array([1, 0.5, 1])) == 0
+    assert row_of_anchor(Z, 0, np.array([0.0, 0.0, 1.0])) is None
+
+
+def test_rows_that_are_sure_come_last_but_come(Z):
+    picks = next_rows(Kernel.of((Z.T @ Z).toarray()), Z, Z.shape[0], np.arange(0), np.ones(Z.shape[0]))
+    assert len(picks) == Z.shape[0]
 
 
 def test_margins_and_means_at_anchors(Z, rng):
@@ -158,7 +165,7 @@ def test_leave_one_out_means_leave_one_out(Z, rng):
 def test_trust_is_what_leave_one_out_gets_right_beyond_the_largest_class():
     codes = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     right = np.eye(2)[codes]
-    assert trust(right, codes) == pytest.approx((8 / 10 - 0.5) / 0.5)
+    assert trust(right, codes) ** 2 == pytest.approx((8 / 10 - 0.5) / 0.5)
     assert trust(1 - right, codes) == 0
     assert trust(np.tile([1.0, 0.0], (8, 1)), codes) == 0  # the majority is no prediction
     assert trust(right[:4], codes[:4]) == 0  # one class tells nothing apart

@@ -8,21 +8,23 @@ anchors, which knows no labels:
     K_bl   = H_bl / sqrt(H_bb H_ll)                            as a correlation, between 0 and 1; H_ll = z_l' h_l
     cover_b    = max over labels l of K_bl                     how close to its nearest label an anchor is
     evidence_b = sum over labels l of H_bl / H_bb              what all labels say there; its own label would say 1
-    need_b = alpha / (alpha + evidence_b) (1 - trust margin_b)
+    need_b = alpha / (alpha + evidence_b) (1 - sure_b)         sure_b: mean of trust margin_i over its rows i
     gain_a = sum over b of lambda_b need_b max(0, K_ba - cover_b)
 
-The next row is the heaviest one on the anchor a of the largest gain. It counts as a label at once, whatever its class
-will be: cover and evidence grow, and the next gain is that of the rows that are left. So a batch spreads by itself.
+The next row is that of the anchor a of the largest gain whose z_ia (1 - trust margin_i) is largest. It counts as a
+label at once, whatever its class will be: cover and evidence grow, and the next gain is that of the rows that are left.
+So a batch spreads by itself.
 Components that no label reaches have cover and evidence 0: they come first, the largest before the others.
 
 A sure prediction lowers the need only as far as predictions have earned it. Trust is what leave-one-out gets right
 beyond the share of the largest class, as a part of what it could; two further labels count as wrong, so that the first
-few prove nothing. Where the graph says little, trust stays near 0 and coverage alone decides.
+few prove nothing. Where the graph says little, trust stays near 0 and coverage alone decides. The root is taken because
+margins of calibrated probabilities are small by themselves where predictions are poor.
 
-    trust = max(0, (right / (l + 2) - largest share) / (1 - largest share))
+    trust^2 = max(0, (right / (l + 2) - largest share) / (1 - largest share))
 
 Z (n, m) mixing weights, k entries a row, rows sum to 1     lambda (m,) rows that an anchor stands for     s = n mu
-H, K (m, m)     margin (m,) between the two likeliest classes at each anchor     l labels
+H, K (m, m)     margin (n,) between the two likeliest classes of each row     l labels
 """
 
 from dataclasses import dataclass
@@ -42,6 +44,7 @@ Bools = NDArray[np.bool_]
 SHIFT = 0.03  # s: the smaller, the further a label reaches
 ALPHA = 1.0  # evidence at which half of the need is left: as much as an own label says
 DOUBT = 2  # labels that count as wrong beside those that there are
+MIN_WORTH = 1e-6  # a row that is quite sure can be had, too, when no other is left
 ANCHORS_AT_ONCE = 256  # rows of K that fit in the processor's cache
 
 
@@ -115,7 +118,7 @@ def leave_one_out_means(kernel: Kernel, Z: sp.csr_array, codes: Ints, n_classes:
 
     Means and not sums, for a class with many labels is not a larger one.
     """
-    H = np.asarray((Z @ kernel.reach(Z)))
+    H = np.asarray(Z @ kernel.reach(Z))
     Y = np.eye(n_classes)[codes]
     total = H @ Y - np.diag(H)[:, None] * Y
     others = Y.sum(axis=0) - Y
@@ -133,15 +136,12 @@ def trust(scores: Floats, codes: Ints) -> float:
         return 0.0
     right = np.count_nonzero((scores.argmax(axis=1) == codes) & (counts[codes] > 1))
     largest = counts.max() / len(codes)
-    return max(0.0, float((right / (len(codes) + DOUBT) - largest) / (1 - largest)))
+    return max(0.0, float((right / (len(codes) + DOUBT) - largest) / (1 - largest))) ** 0.5
 
 
-def need(evidence: Floats, sureness: Floats, alpha: float = ALPHA) -> Floats:
-    """need (m,): how much a further label is wanted at each anchor, 1 where nothing is known.
-
-    ``sureness`` (m,) is trust times margin.
-    """
-    return alpha / (alpha + evidence) * (1 - sureness)
+def need(evidence: Floats, sure: Floats, alpha: float = ALPHA) -> Floats:
+    """need (m,): how much a further label is wanted at each anchor, 1 where nothing is known."""
+    return alpha / (alpha + evidence) * (1 - sure)
 
 
 def gains(K: Floats, weight: Floats, cover: Floats) -> Floats:
@@ -155,12 +155,12 @@ def gains(K: Floats, weight: Floats, cover: Floats) -> Floats:
     return total
 
 
-def heaviest_row(Z: sp.csr_array, anchor: int, allowed: Bools) -> int | None:
-    """The allowed row with the largest weight on an anchor, the first of several; None where there is none."""
+def row_of_anchor(Z: sp.csr_array, anchor: int, worth: Floats) -> int | None:
+    """The row of the largest z_ia worth_i, the first of several; None where all are 0. ``worth`` (n,) is >= 0."""
     entries = np.flatnonzero(Z.indices == anchor)
     rows = np.searchsorted(Z.indptr, entries, side="right") - 1
-    weights = np.where(allowed[rows], Z.data[entries], 0.0)
-    return int(rows[weights.argmax()]) if len(weights) and weights.max() > 0 else None
+    weights = Z.data[entries] * worth[rows]
+    return int(rows[weights.argmax()]) if weights.any() else None
 
 
 def anchor_means(Z: sp.csr_array, values: Floats, mass: Floats) -> Floats:
@@ -182,37 +182,37 @@ def next_rows(
     Z: sp.csr_array,
     n_rows: int,
     labelled: Ints,
-    sureness: Floats | None = None,
+    sure: Floats | None = None,
     excluded: Ints | None = None,
 ) -> list[Pick]:
     """The rows to label next, best first.
 
     Z (n, m) of all rows; ``labelled`` rows count as labels, ``excluded`` ones do not, and neither comes. Fewer rows
-    than were wanted come only where no more are left. ``sureness`` (m,), trust times margin, is 0 before there are
-    predictions.
+    than were wanted come only where no more are left. ``sure`` (n,) is trust times margin, below 1; nothing before
+    there are predictions.
     """
     n, m = Z.shape
     if len(kernel.H) != m:
         raise DataError(f"Z has {m} anchors and the kernel {len(kernel.H)}; make the kernel from Z'Z of the same rows.")
-    allowed = np.ones(n, bool)
-    allowed[labelled] = False
+    sure = np.zeros(n) if sure is None else sure
+    sure_anchors = anchor_means(Z, sure, kernel.mass)
+    worth = np.maximum(1 - sure, MIN_WORTH)
+    worth[labelled] = 0
     if excluded is not None:
-        allowed[excluded] = False
-    state = Covered.by(kernel, Z[labelled])
-    open_anchors = kernel.mass > 0
+        worth[excluded] = 0
+    covered = Covered.by(kernel, Z[labelled])
+    is_open = kernel.mass > 0
     picks: list[Pick] = []
-    while len(picks) < n_rows and open_anchors.any():
-        weight = kernel.mass * need(state.evidence, np.zeros(m) if sureness is None else sureness)
-        gain = np.where(open_anchors, gains(kernel.K, weight, state.cover), -1.0)
-        anchor = int(gain.argmax())
-        row = heaviest_row(Z, anchor, allowed)
+    while len(picks) < n_rows and is_open.any():
+        weight = kernel.mass * need(covered.evidence, sure_anchors)
+        anchor = int(np.where(is_open, gains(kernel.K, weight, covered.cover), -1.0).argmax())
+        row = row_of_anchor(Z, anchor, worth)
         if row is None:
-            open_anchors[anchor] = False
+            is_open[anchor] = False
             continue
-        allowed[row] = False
-        after = state.joined(Covered.by(kernel, Z[[row]]))
-        picks.append(Pick(row, anchor, float(kernel.mass[after.cover > state.cover].sum())))
-        state = after
+        worth[row] = 0
+        before, covered = covered, covered.joined(Covered.by(kernel, Z[[row]]))
+        picks.append(Pick(row, anchor, float(kernel.mass[covered.cover > before.cover].sum())))
     return picks
 
 
