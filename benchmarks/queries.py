@@ -206,17 +206,22 @@ def graphlearning_rule(acquisition: str) -> Callable[[Task, int, np.random.Gener
 
         model = gl.ssl.laplace(task.similarity)
         start = np.array(random_start(task, rng))
+        number: dict[int, int] = {}  # classes as they come: GraphLearning wants 0 to c - 1 of those it has seen
+
+        def numbered(rows: Array) -> Array:
+            return np.array([number.setdefault(k, len(number)) for k in task.y[rows].tolist()])
+
         values: dict[str, Any] = {}
         if acquisition != "unc_sampling":
             sigma, V = model.graph.eigen_decomp(normalization="normalized", k=50)
             values = {"C": np.diag(1 / (sigma + 1e-11)), "V": V}
         learner = gl.active_learning.active_learner(
-            model, getattr(gl.active_learning, acquisition), start, task.y[start], **values
+            model, getattr(gl.active_learning, acquisition), start, numbered(start), **values
         )
         while len(learner.labeled_ind) < total:
             n_rows = min(MAX_BATCH, max(1, len(learner.labeled_ind) // 10))
             asked = learner.select_queries(batch_size=n_rows)
-            learner.update(asked, task.y[asked])
+            learner.update(asked, numbered(asked))
         return [int(row) for row in learner.labeled_ind[:total]]
 
     return rule
@@ -356,9 +361,9 @@ def page(kept: dict[str, Any]) -> str:
             "## Learning curves",
             curves(kept),
             "## Other rules",
-            f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by the same "
-            "classifier; mean over the budgets.\nRules that need labels to begin with get random rows until two classes "
-            f"are seen ({PEER_DRAWS} draws).",
+            f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by "
+            "the same classifier; mean over the budgets.\nRules that need labels to begin with get random rows until "
+            f"two classes are seen ({PEER_DRAWS} draws).",
             against_peers(kept) + "\n",
         ]
     )
