@@ -191,3 +191,9 @@ def test_a_sketch_of_few_rows(n, rng):
 def test_equal_rows_have_a_sketch_too():
     Z = sketch(np.ones((50, 3)), np.random.default_rng(0))
     assert len(next_rows(Kernel.of((Z.T @ Z).toarray()), Z, 10, np.arange(0))) == 10
+
+
+def test_repeated_rows_cost_no_anchors(rng):
+    """Few different rows are all anchors, however often each of them stands there."""
+    X = rng.normal(size=(20, 3))[rng.integers(0, 20, 400)]
+    assert sketch(X, rng).shape == (400, 20)

@@ -29,7 +29,7 @@ def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS) -> 
     if m == 1:
         return sp.csr_array(np.ones((n, 1)))
     projection = leading_axes(X, rng)
-    P = find_anchors("bkhk", X, anchor_rows("bkhk", n, m, rng), m, projection, rng, lambda u: n_anchors(u, max_anchors))
+    P = find_anchors("bkhk", X, anchor_rows("bkhk", n, m, rng), m, projection, rng, lambda distinct: min(distinct, m))
     k = min(NEIGHBORS, P.shape[0] - 1)
     return mixing_matrix(X, exact_search(P, n, projection), k) if k else sp.csr_array(np.ones((n, 1)))
 
