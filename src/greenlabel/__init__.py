@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from greenlabel.estimators.base import leave_one_out
     from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
     from greenlabel.inspection.explaining import explain
+    from greenlabel.inspection.suggesting import suggest
     from greenlabel.inspection.suspicion import suspects
     from greenlabel.labels.encoding import UNLABELED
     from greenlabel.tables.labelling import label_table
@@ -34,6 +35,7 @@ __all__ = [
     "explain",
     "label_table",
     "leave_one_out",
+    "suggest",
     "suspects",
 ]
 
@@ -47,6 +49,7 @@ _ON_FIRST_USE = {  # a name, and the module that it comes from
     "explain": "greenlabel.inspection.explaining",
     "label_table": "greenlabel.tables.labelling",  # needs the libraries of an extra
     "leave_one_out": "greenlabel.estimators.base",
+    "suggest": "greenlabel.inspection.suggesting",
     "suspects": "greenlabel.inspection.suspicion",
 }
 

@@ -6,10 +6,11 @@ What is computed from all rows is a sum over blocks, what is predicted for each 
 rows may be in memory, in files or on a cluster, and more of them may come later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from greenlabel._common.parameters import check_choice, check_integer, check_mu, check_offsets, check_real, check_seed
 from greenlabel.blocks.rows import ArrayBlocks, Blocks
@@ -197,6 +198,16 @@ class AnchoredGreenClassifier(GraphClassifier):
         if source is None:
             return ArrayBlocks(check_features(self, X, is_graph=False, unit=self._unit)[0]), y
         return check_new_stream(self, source, self._unit), y
+
+    def graph_of(self, X: Any, prepare: Callable[[Any], Any] | None = None) -> AnchoredGraph:
+        """The anchored graph of rows as fit takes them, without labels; ``prepare`` changes rows in memory."""
+        shell = clone(self)
+        shell.check_parameters()
+        rows, _, _ = shell._open(X, None)
+        if prepare is not None and isinstance(rows, ArrayBlocks) and not isinstance(X, (Blocks, np.memmap)):
+            rows = ArrayBlocks(prepare(rows.X))
+            shell.n_features_in_ = rows.X.shape[1]
+        return shell.propagators(rows).graph
 
     def _fit_graph(self, X: Any) -> None:
         super()._fit_graph(X)

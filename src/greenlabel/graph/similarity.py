@@ -30,7 +30,7 @@ Floats = NDArray[np.floating]
 TINY, HUGE = 1e-200, 1e200  # similarities whose sums and inverses are finite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Graph:
     """A similarity matrix with its connected components. Its n nodes are the distinct rows of the data."""
 

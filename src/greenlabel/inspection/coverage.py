@@ -63,6 +63,12 @@ class Kernel:
         H = green_kernel(gram, shift)
         return cls(H, correlations(H).astype(np.float32), mass)
 
+    def correlations_with(self, Z: sp.csr_array) -> Floats:
+        """K_bl (m, l) of anchors with labels on the rows of Z."""
+        reach = self.reach(Z)
+        own = np.asarray(Z.multiply(reach.T).sum(axis=1)).ravel()
+        return inverse_roots(np.diag(self.H))[:, None] * reach * inverse_roots(own)
+
     def reach(self, Z: sp.csr_array) -> Floats:
         """h_l (m, l) of labels on the rows of Z."""
         return np.asarray((Z @ self.H).T)

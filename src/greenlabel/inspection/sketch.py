@@ -14,12 +14,15 @@ import scipy.sparse as sp
 
 from greenlabel.graph.anchors import SPLIT_AXES, anchor_rows, find_anchors, mixing_matrix
 from greenlabel.graph.distances import working
-from greenlabel.graph.neighbors import exact_search
+from greenlabel.graph.neighbors import exact_search, neighbour_matrix
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.operators.green import GreenOperator
 
 MAX_ANCHORS = 2048
 ROWS_PER_ANCHOR = 4
+MAX_GRAPH_ANCHORS = 512  # each costs a solve
 NEIGHBORS = 5
+ROUGH = 1e-3  # tolerance of these solves
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 
 
@@ -33,6 +36,23 @@ def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS) -> 
     P = find_anchors("bkhk", X, anchor_rows("bkhk", n, m, rng), m, projection, rng, lambda distinct: min(distinct, m))
     k = min(NEIGHBORS, P.shape[0] - 1)
     return mixing_matrix(X, exact_search(P, n, projection), k) if k else sp.csr_array(np.ones((n, 1)))
+
+
+def graph_sketch(
+    operator: GreenOperator, rng: np.random.Generator, max_anchors: int = MAX_GRAPH_ANCHORS
+) -> sp.csr_array:
+    """Z (n, m) of a graph that was given without features: rows drawn at random are the anchors.
+
+    Each row is a mix of the anchors of which it is nearest by the operator, in proportion to their influence on it.
+    """
+    anchors = sample_rows(operator.n, min(max_anchors, n_anchors(operator.n)), rng)
+    G = np.maximum(operator.columns(anchors, ROUGH), 0)
+    k = min(NEIGHBORS, len(anchors))
+    index = np.argpartition(-G, k - 1, axis=1)[:, :k]
+    weight = np.take_along_axis(G, index, axis=1)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = np.divide(weight, total, out=np.full_like(weight, 1 / k), where=total > 0)
+    return neighbour_matrix(index, weight, len(anchors))
 
 
 def n_anchors(n: int, max_anchors: int = MAX_ANCHORS) -> int:

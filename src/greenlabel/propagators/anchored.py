@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import choose_mu
@@ -192,14 +193,31 @@ class AnchoredPropagation(Propagation):
         known, asked = (np.searchsorted(self.labels.rows, part) for part in (labels.rows, rows))
         return Z[asked] @ self.propagator.operator.of_labels(Z[known], labels.codes, len(labels.classes))
 
-    def influence(self, rows: Ints) -> Floats:
-        graph = self.propagator.graph
-        order = np.argsort(rows)
-        F = np.empty((len(rows), len(self.labels.rows)))
-        F[order] = graph.near_of(rows[order]).matrix(graph.m) @ self._label_coefficients()
+    def scores_of(self, rows: Ints) -> tuple[Floats, Bools]:
+        Z, codes = self._mixing_of(rows), self.labels.codes
+        F = Z @ self.C
+        labelled, index = self._labelled_among(rows)
+        F[labelled, codes[index]] += self.propagator.operator.own
+        return F, Z @ self.step.reached_anchors > 0
+
+    def _mixing_of(self, rows: Ints) -> sp.csr_array:
+        """Z of some rows, in any order."""
+        if not len(rows):
+            return sp.csr_array((0, self.propagator.graph.m))
+        order = np.argsort(rows, kind="stable")
+        Z = self.propagator.graph.near_of(rows[order]).matrix(self.propagator.graph.m)
+        return Z[np.argsort(order, kind="stable")]
+
+    def _labelled_among(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Which of the rows carry a label, and its index."""
         index = np.minimum(np.searchsorted(self.labels.rows, rows), len(self.labels.rows) - 1)
         labelled = np.flatnonzero(self.labels.rows[index] == rows)
-        F[labelled, index[labelled]] += self.propagator.operator.own
+        return labelled, index[labelled]
+
+    def influence(self, rows: Ints) -> Floats:
+        F = self._mixing_of(rows) @ self._label_coefficients()
+        labelled, index = self._labelled_among(rows)
+        F[labelled, index] += self.propagator.operator.own
         return F
 
     def influence_on_new_rows(self, X: Any) -> Floats:

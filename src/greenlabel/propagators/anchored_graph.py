@@ -67,7 +67,7 @@ class AnchorSearch:
         return (near, 0) if rows.n * size > limit else (near.keep(), rows.n)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AnchoredGraph:
     """Rows, each a mix of its nearest anchors: S = Z diag(Z'1)^-1 Z'."""
 

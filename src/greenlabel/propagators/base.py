@@ -114,6 +114,10 @@ class Propagation:
         """The same for new rows."""
         raise NotImplementedError
 
+    def scores_of(self, rows: Ints) -> tuple[Floats, Bools]:
+        """F of some rows, and which of them a label reaches."""
+        return self.scores[rows], self.reached[rows]
+
     def n_unreached(self) -> int:
         return int((~self.reached).sum())
 

@@ -1,0 +1,245 @@
+"""Which rows to label next, and why: coverage of the data by labels, weighted by what the model is unsure of.
+
+    suggest(X)        before there is any label
+    suggest(model)    with labels, by any classifier of ours
+
+The rule stands in ``coverage``, the small anchored graph on which it looks at the rows in ``sketch``. The sketch knows
+no labels: it is made once for a graph, and a suggestion after one more label costs milliseconds.
+
+n rows     m anchors     Z (n, m) mixing weights     p (r, c) probabilities of some rows
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel._common.parameters import check_integer, check_seed
+from greenlabel.blend.fitted import FittedBlend
+from greenlabel.estimators.anchored import AnchoredGreenClassifier
+from greenlabel.estimators.base import TransductiveClassifier
+from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
+from greenlabel.graph.scaling import find_scaling
+from greenlabel.inspection.checks import check_model, check_rows
+from greenlabel.inspection.coverage import Kernel, Pick, leave_one_out_means, margins, next_rows, trust
+from greenlabel.inspection.printing import as_text
+from greenlabel.inspection.sketch import graph_sketch, sketch
+from greenlabel.labels.encoding import Labels
+from greenlabel.propagators.anchored import AnchoredPropagation, AnchoredPropagator
+from greenlabel.propagators.base import Propagator
+from greenlabel.propagators.knn import KnnPropagator
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+UNDECIDED = 0.5  # margin below which a row is said to lie between two classes
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A row that is worth a label."""
+
+    row: int
+    reason: str
+    covers: int  # about how many rows it stands for
+    between: tuple[Any, ...]  # the classes that it would decide between; empty without predictions
+
+
+class Suggestions(list[Suggestion]):
+    """A list that prints as a table."""
+
+    def __str__(self) -> str:
+        lines = [(one.row, one.covers, " or ".join(map(str, one.between)), one.reason) for one in self]
+        return as_text(("row", "covers", "between", "reason"), lines)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Rows on a small anchored graph, and its kernel."""
+
+    Z: sp.csr_array
+    kernel: Kernel
+    nodes: AllDistinct  # which rows are equal, where that is known
+
+    @classmethod
+    def of(cls, Z: sp.csr_array, gram: Floats | None = None, nodes: AllDistinct | None = None) -> "Sketch":
+        return cls(Z, Kernel.of((Z.T @ Z).toarray() if gram is None else gram), nodes or AllDistinct())
+
+    def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
+        """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
+        left_out = np.union1d(excluded, self._copies(labelled))
+        rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out))
+        if len(rows) == n or len(left_out) == len(excluded):
+            return rows
+        seen = np.concatenate([labelled, rows])
+        return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
+
+    def _copies(self, labelled: Ints) -> Ints:
+        """Rows that equal a labelled one or, where none is, the first of those that are equal."""
+        if not isinstance(self.nodes, Nodes):
+            return np.empty(0, np.intp)
+        is_first = np.zeros(len(self.nodes.of_row), bool)
+        is_first[self.nodes.first] = True
+        return np.flatnonzero(~is_first | np.isin(self.nodes.of_row, self.nodes.numbers(labelled)))
+
+
+def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: Any = None) -> Suggestions:
+    """The rows to label next, best first: each stands for as many rows as it can that no label tells about yet.
+
+    Parameters
+    ----------
+    model_or_X : a fitted greenlabel classifier; or rows as ``fit`` takes them, before there are labels of two classes
+        Columns of arrays are scaled where their units differ, as BlendedClassifier does.
+    n : int, default 10
+        How many rows. They spread over the data: a row counts as labelled for those after it. Fewer come only where
+        no more are left.
+    exclude : row numbers that never come. Without a model they count as seen, so rows like them come late.
+    random_state : int, RandomState or None
+        Seeds the anchors of the sketch. With a model, None is as good as any number: the same rows come every time.
+
+    Returns
+    -------
+    list of Suggestion(row, reason, covers, between)
+
+    Examples
+    --------
+    >>> from greenlabel import suggest
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+    >>> sorted(one.row // 4 for one in suggest(X, 2, random_state=0))
+    [0, 1]
+    """
+    check_integer("n", n, 1)
+    if isinstance(model_or_X, TransductiveClassifier):
+        return _with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
+    look = _sketch_of_rows(model_or_X, random_state)
+    seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
+    rows = look.next_rows(n, seen, None, np.empty(0, np.intp))
+    counts = stands_for(look, seen, rows)
+    return Suggestions(
+        Suggestion(row, f"stands for {_like_it(count)}", count, ())
+        for row, count in zip(rows.tolist(), counts, strict=True)
+    )
+
+
+def _with_labels(model: TransductiveClassifier, n: int, exclude: Any, seed: Any) -> Suggestions:
+    fitted = check_model(model, "suggest")
+    labels, classes = fitted.labels, model.classes_
+    excluded = check_rows(exclude, labels.n, "exclude")
+    look = sketch_of(model, seed)
+    rows = look.next_rows(n, labels.rows, _sureness(look, fitted), excluded)
+    counts = stands_for(look, labels.rows, rows)
+    p, is_reached = _probabilities(fitted, rows)
+    return Suggestions(
+        Suggestion(row, _reason(count, of_row, reached, classes), count, between(of_row, classes))
+        for row, count, of_row, reached in zip(rows.tolist(), counts, p, is_reached, strict=True)
+    )
+
+
+def _rows_of(picks: list[Pick]) -> Ints:
+    return np.array([pick.row for pick in picks], np.intp)
+
+
+def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
+    """How many rows each of these is closest to, among them and the labelled ones; each is at least itself."""
+    kernel = look.kernel
+    nearness = kernel.correlations_with(look.Z[rows])
+    is_closest = nearness.max(axis=1, initial=0) > kernel.correlations_with(look.Z[labelled]).max(axis=1, initial=0)
+    best = nearness.argmax(axis=1) if len(rows) else np.zeros(len(nearness), int)
+    counts = np.bincount(best[is_closest], kernel.mass[is_closest], len(rows))
+    return [max(1, round(count)) for count in counts.tolist()]
+
+
+def _sureness(look: Sketch, fitted: Any) -> Floats:
+    """(n,) what predictions have earned of their margins."""
+    labels: Labels = fitted.labels
+    scores = leave_one_out_means(look.kernel, look.Z[labels.rows], labels.codes, len(labels.classes))
+    return trust(scores, labels.codes) * _margins(look, fitted)
+
+
+def _margins(look: Sketch, fitted: Any) -> Floats:
+    """(n,) the margins of all rows. Of an anchored graph those of its anchors, mixed: no pass over the rows."""
+    if isinstance(fitted, FittedBlend) or not isinstance(fitted.propagation, AnchoredPropagation):
+        return margins(fitted.distributions)
+    C = fitted.propagation.C
+    return look.Z @ margins(fitted.calibrated.probabilities(C, np.ones(len(C), bool)))
+
+
+def _probabilities(fitted: Any, rows: Ints) -> tuple[Floats, Bools]:
+    """(r, c) of some rows, and whether a label reaches them."""
+    if isinstance(fitted, FittedBlend):
+        return fitted.distributions[rows], fitted.reached[rows]
+    F, is_reached = fitted.propagation.scores_of(rows)
+    return fitted.calibrated.probabilities(F, is_reached), is_reached
+
+
+# Sketches
+
+
+_SKETCHES: WeakKeyDictionary[Any, tuple[str, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
+
+
+def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
+    """The sketch of the rows of a fitted model, made once for its graph."""
+    fitted = model.fitted_
+    if isinstance(fitted, FittedBlend) and fitted.graph is None:
+        return _make_sketch(fitted, check_seed(seed))
+    name, found = _SKETCHES.get(model.graph_, ("", None))
+    if found is None or name != repr(seed):
+        found = _make_sketch(fitted, check_seed(seed))
+        _SKETCHES[model.graph_] = repr(seed), found
+    return found
+
+
+def _make_sketch(fitted: Any, rng: np.random.Generator) -> Sketch:
+    if isinstance(fitted, FittedBlend):
+        return Sketch.of(sketch(fitted.features, rng), nodes=distinct_rows(fitted.features))
+    return _sketch_of_propagator(fitted.propagator, rng)
+
+
+def _sketch_of_propagator(propagator: Propagator, rng: np.random.Generator) -> Sketch:
+    if isinstance(propagator, AnchoredPropagator):
+        return Sketch.of(propagator.operator.Z, propagator.graph.gram())
+    assert isinstance(propagator, KnnPropagator)
+    search = propagator.neighbourhood.search
+    if search is None:
+        return Sketch.of(graph_sketch(propagator.operator, rng))
+    nodes = propagator.graph.nodes
+    return Sketch.of(sp.csr_array(nodes.to_rows(sketch(search.P, rng))), nodes=nodes)
+
+
+def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
+    """Rows of any kind that fit takes. Those in memory are scaled where the units of columns differ."""
+    shell = AnchoredGreenClassifier(random_state=int(check_seed(random_state).integers(2**31)))
+    nodes: list[AllDistinct | None] = [None]
+
+    def scale(X: Any) -> Any:
+        nodes[0] = distinct_rows(X)
+        return find_scaling(X, np.random.default_rng(0)).apply(X)
+
+    graph = shell.graph_of(X, prepare=scale)
+    return Sketch.of(graph.mixing_matrix(), graph.gram(), nodes[0])
+
+
+# Reasons
+
+
+def between(p: Floats, classes: NDArray[Any]) -> tuple[Any, ...]:
+    """The two likeliest classes (of c probabilities), the likelier first."""
+    return tuple(classes[np.argsort(-p, kind="stable")[:2]].tolist())
+
+
+def _like_it(count: int) -> str:
+    return f"about {count:,} rows" if count > 1 else "itself alone"
+
+
+def _reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
+    first, second = between(p, classes)
+    if not is_reached:
+        return f"no label reaches it; stands for {_like_it(count)}"
+    if margins(p[None])[0] < UNDECIDED:
+        return f"{first} or {second}? decides for {_like_it(count)}"
+    return f"far from the labels, probably {first}; stands for {_like_it(count)}"

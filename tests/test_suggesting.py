@@ -1,0 +1,220 @@
+"""Which rows to label next: what comes, what never comes, and why."""
+
+import gc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
+
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, suggest
+from greenlabel.blocks import ArrayBlocks
+from greenlabel.errors import ParameterError
+from greenlabel.inspection.suggesting import sketch_of, stands_for
+
+
+def rows_of(found):
+    return [one.row for one in found]
+
+
+# Before there is any label ------------------------------------------------------------------------------------------
+
+
+def test_every_island_is_suggested_before_any_comes_twice(islands):
+    X, y = islands
+    assert sorted(y[rows_of(suggest(X, 3, random_state=0))]) == [0, 1, 2]
+
+
+def test_larger_groups_come_first(rng):
+    sizes = [50, 200, 100]
+    X = np.vstack([100.0 * i + rng.normal(size=(n, 2)) for i, n in enumerate(sizes)])
+    group = np.repeat([0, 1, 2], sizes)
+    assert_array_equal(group[rows_of(suggest(X, 3, random_state=0))], [1, 2, 0])
+
+
+def test_a_suggestion_says_how_many_rows_it_stands_for(islands):
+    found = suggest(islands[0], 3, random_state=0)
+    assert [one.covers for one in found] == [30, 30, 30]
+    assert {one.reason for one in found} == {"stands for about 30 rows"}
+    assert [one.between for one in found] == [()] * 3
+
+
+def test_the_same_seed_gives_the_same_rows(blobs):
+    X = np.repeat(blobs[0], 5, axis=0) + np.random.default_rng(0).normal(scale=0.1, size=(300, 2))
+    assert suggest(X, 20, random_state=3) == suggest(X, 20, random_state=3)
+
+
+@pytest.mark.parametrize("kind", ["frame", "sparse", "memory map", "file", "blocks"])
+def test_rows_may_come_as_fit_takes_them(kind, islands, tmp_path):
+    X, y = islands
+    np.save(tmp_path / "X.npy", X)
+    given = {
+        "frame": lambda: pd.DataFrame(X, columns=["a", "b"]),
+        "sparse": lambda: sp.csr_array(X),
+        "memory map": lambda: np.load(tmp_path / "X.npy", mmap_mode="r"),
+        "file": lambda: tmp_path / "X.npy",
+        "blocks": lambda: ArrayBlocks(X, 13),
+    }[kind]()
+    assert sorted(y[rows_of(suggest(given, 3, random_state=0))]) == [0, 1, 2]
+
+
+def test_columns_of_different_units_count_alike(rng):
+    y = np.repeat([0, 1], 100)
+    X = np.column_stack([y + 0.01 * rng.normal(size=200), 1e6 * rng.normal(size=200)])
+    assert sorted(y[rows_of(suggest(X, 2, random_state=0))]) == [0, 1]
+
+
+def test_excluded_rows_count_as_seen(islands):
+    X, y = islands
+    found = rows_of(suggest(X, 2, exclude=[3, 40], random_state=0))
+    assert y[found[0]] == 2  # the island of which nothing has been seen
+    assert not {3, 40} & set(found)
+
+
+def test_no_more_rows_come_than_there_are(blobs):
+    found = rows_of(suggest(blobs[0], 100, exclude=range(0, 60, 2), random_state=0))
+    assert sorted(found) == list(range(1, 60, 2))
+
+
+@pytest.mark.parametrize("X", [[[0.0], [1.0]], [[1.0, 1.0]] * 6, [[0.0], [0.0], [5.0]]], ids=["two", "equal", "three"])
+def test_tiny_data_is_no_problem(X):
+    found = rows_of(suggest(X, 10, random_state=0))
+    assert sorted(found) == sorted(set(found))
+    assert 1 <= len(found) <= len(X)
+
+
+# With labels --------------------------------------------------------------------------------------------------------
+
+
+def test_labelled_and_excluded_rows_never_come(Model, blobs, few):
+    model = Model(random_state=0).fit(blobs[0], few)
+    excluded = np.arange(4, 14)
+    found = rows_of(suggest(model, 60, exclude=excluded))
+    labelled = np.flatnonzero(few >= 0)
+    assert sorted(found) == sorted(set(range(60)) - set(labelled) - set(excluded))
+
+
+def test_a_group_that_no_label_reaches_comes_first(GraphModel, islands):
+    few = np.full(90, -1)
+    few[[0, 1, 30, 31]] = [0, 0, 1, 1]
+    model = GraphModel(n_neighbors=5, random_state=0).fit(islands[0], few)
+    first, second, *_ = suggest(model, 5)
+    assert islands[1][first.row] == 2
+    assert "no label reaches it" in first.reason
+    assert first.covers <= 30
+    assert islands[1][second.row] != 2 or second.covers < first.covers
+
+
+def test_a_batch_spreads_over_the_data(GraphModel, islands):
+    """The rows of one batch are no neighbours of one another."""
+    few = np.full(90, -1)
+    few[[0, 30]] = [0, 1]
+    model = GraphModel(n_neighbors=5, random_state=0).fit(islands[0], few)
+    assert set(islands[1][rows_of(suggest(model, 4))]) == {0, 1, 2}
+
+
+def test_undecided_rows_name_the_classes_between_which_they_lie(rng):
+    """Two clouds with a bridge between them: the bridge is asked about."""
+    left, right = rng.normal(size=(60, 2)), rng.normal(loc=[12, 0], size=(60, 2))
+    bridge = np.column_stack([np.linspace(2, 10, 40), np.zeros(40)])
+    few = np.full(160, "", dtype=object)
+    few[:5] = "left"
+    few[60:65] = "right"
+    found = suggest(GreenClassifier(n_neighbors=6).fit(np.vstack([left, right, bridge]), few), 3)
+    assert any(one.row >= 120 for one in found)
+    assert all(set(one.between) == {"left", "right"} for one in found)
+
+
+def test_the_sketch_is_made_once_for_a_graph(monkeypatch, Model, blobs, few):
+    model = Model(random_state=0).fit(blobs[0], few)
+    before = suggest(model, 3)
+    first = sketch_of(model)
+    model.relabel(np.where(np.arange(60) % 20 < 6, blobs[1], -1))
+    assert sketch_of(model) is first
+    model.relabel(few)
+    assert suggest(model, 3) == before
+
+
+def test_a_sketch_goes_with_its_graph(blobs, few):
+    from greenlabel.inspection.suggesting import _SKETCHES
+
+    gc.collect()
+    n_before = len(_SKETCHES)
+    model = GreenClassifier().fit(blobs[0], few)
+    suggest(model)
+    assert len(_SKETCHES) == n_before + 1
+    del model
+    gc.collect()
+    assert len(_SKETCHES) == n_before
+
+
+def test_rows_stand_for_those_that_they_are_closest_to(islands):
+    few = np.full(90, -1)
+    few[[0, 30]] = [0, 1]
+    look = sketch_of(AnchoredGreenClassifier(random_state=0).fit(islands[0], few))
+    counts = stands_for(look, np.array([0, 30]), np.array([60, 61]))
+    assert sum(counts) == 30
+    assert stands_for(look, np.array([0]), np.array([40, 70])) == [30, 30]
+
+
+def test_a_given_graph_has_suggestions(similarity):
+    S, y = similarity
+    found = rows_of(suggest(GreenClassifier(graph="precomputed").fit(S, y), 8))
+    assert len(set(found)) == 8
+    assert not set(found) & set(np.flatnonzero(y >= 0))
+
+
+@pytest.mark.parametrize("Kind", [None, GreenClassifier, BlendedClassifier])
+def test_equal_rows_are_suggested_once_before_others(Kind, blobs, few):
+    X, y = np.repeat(blobs[0], 4, axis=0), np.where(np.arange(240) % 4 == 0, np.repeat(few, 4), -1)
+    found = rows_of(suggest(X if Kind is None else Kind(random_state=0).fit(X, y), 50, random_state=0))
+    n_others = 50 if Kind is None else 48  # twelve of the sixty have a label
+    assert len({row // 4 for row in found[:n_others]}) == n_others
+    assert len(set(found)) == 50
+
+
+def test_a_blend_of_ordinary_models_has_suggestions(blobs, few):
+    from sklearn.naive_bayes import GaussianNB
+
+    model = BlendedClassifier([("bayes", GaussianNB())], random_state=0).fit(blobs[0], few)
+    assert len(suggest(model, 5)) == 5
+
+
+def test_suggestions_print_as_a_table(blobs, few):
+    lines = str(suggest(GreenClassifier().fit(blobs[0], few), 2)).splitlines()
+    assert lines[0].split() == ["row", "covers", "between", "reason"]
+    assert len(lines) == 3
+
+
+def test_two_well_chosen_labels_per_class_are_worth_many_at_random():
+    X, y = load_digits(return_X_y=True)
+    few = np.full(len(y), -1)
+    rows = rows_of(suggest(X, 20, random_state=0))
+    few[rows] = y[rows]
+    chosen = (GreenClassifier().fit(X, few).transduction_ == y)[few < 0].mean()
+    at_random = np.random.default_rng(0).permutation(len(y))[:20]
+    few = np.full(len(y), -1)
+    few[at_random] = y[at_random]
+    assert chosen > (GreenClassifier().fit(X, few).transduction_ == y)[few < 0].mean() + 0.08
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n=0 is too small"),
+        ({"n": 2.5}, "n=2.5 is not a whole number"),
+        ({"exclude": [60]}, "exclude names row 60"),
+        ({"exclude": ["a"]}, "whole row numbers"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(arguments, message, blobs, few):
+    for asked in (blobs[0], GreenClassifier().fit(blobs[0], few)):
+        with pytest.raises(ValueError, match=message):
+            suggest(asked, **arguments)
+
+
+def test_models_without_rows_are_refused(blobs, few):
+    with pytest.raises(ParameterError, match="a model for new rows does not keep"):
+        suggest(GreenClassifier().fit(blobs[0], few).for_prediction())
