@@ -256,8 +256,8 @@ def section(r: Results) -> str:
             "the better of one before and one after the fit; each ran once, in a process of its own.",
             markdown(("measure", "bar", "aim", "measured"), bars(r)),
             f"By its path, read and not mapped, the same takes {r['path']['seconds'] / 60:.1f} minutes and\n"
-            f"{r['path']['gib']:.2f} GiB. That predictions are equal to the last bit over blocks, threads, sources and\n"
-            "workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
+            f"{r['path']['gib']:.2f} GiB. That predictions are equal to the last bit over blocks, threads, sources\n"
+            "and workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
             "`tests/test_dask_blocks.py`).",
             sizes(r),
         ]

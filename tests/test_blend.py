@@ -106,6 +106,13 @@ def test_of_very_many_labels_some_are_held_out_once(rng):
     assert (folds == 0).sum() == pytest.approx(MOST_HELD_OUT, rel=0.1)
 
 
+def test_of_very_many_labels_those_that_were_held_out_stay_so(rng):
+    codes = np.arange(20_000) % 4
+    (before,) = divide(codes[:19_990], rng)
+    (fold,) = divide_again(codes, np.append(before, np.full(10, NEW)), rng)
+    assert_array_equal(fold[:19_990], before)
+
+
 def test_a_row_is_in_the_same_part_in_all_divisions(rng):
     folds = divide(np.array([0, 1, 1, 1, 2, 2, 2, 2]), rng)
     parts = judged_together(folds).reshape(len(folds), 7)

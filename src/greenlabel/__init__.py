@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from greenlabel.estimators.anchored import AnchoredGreenClassifier
     from greenlabel.estimators.base import leave_one_out
     from greenlabel.estimators.knn import ConsistencyClassifier, GreenClassifier, HarmonicClassifier
+    from greenlabel.inspection.explaining import explain
+    from greenlabel.inspection.suspicion import suspects
     from greenlabel.labels.encoding import UNLABELED
     from greenlabel.tables.labelling import label_table
 del TYPE_CHECKING
@@ -29,8 +31,10 @@ __all__ = [
     "GreenClassifier",
     "GreenlabelError",
     "HarmonicClassifier",
+    "explain",
     "label_table",
     "leave_one_out",
+    "suspects",
 ]
 
 _ON_FIRST_USE = {  # a name, and the module that it comes from
@@ -40,8 +44,10 @@ _ON_FIRST_USE = {  # a name, and the module that it comes from
     "ConsistencyClassifier": "greenlabel.estimators.knn",
     "GreenClassifier": "greenlabel.estimators.knn",
     "HarmonicClassifier": "greenlabel.estimators.knn",
+    "explain": "greenlabel.inspection.explaining",
     "label_table": "greenlabel.tables.labelling",  # needs the libraries of an extra
     "leave_one_out": "greenlabel.estimators.base",
+    "suspects": "greenlabel.inspection.suspicion",
 }
 
 

@@ -83,7 +83,7 @@ class BlendedClassifier(TransductiveClassifier):
         """Other labels on the same graphs; features keep the weights that the labels of the fit gave them.
 
         The rows of the fit's labels stay in their folds, so out-of-fold predictions stay honest. Without a weighted
-        graph among the experts, the result is that of a new fit.
+        graph among the experts, the result is that of a new fit, unless at most a tenth of the labels are added.
         """
         return super().relabel(y)
 

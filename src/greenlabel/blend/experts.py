@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.blend.row_experts import KernelExpert, KernelRidge, RowExpert, TreesExpert
-from greenlabel.blend.task import Expert, Floats, Task
+from greenlabel.blend.task import Expert, Floats, Ints, Task
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
@@ -71,6 +71,9 @@ class GraphExpert(Expert):
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model.fitted_.predictor.scores(X))
+
+    def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
+        return graph_evidence(self.model.scores_[rows], self.model.reached_[rows])
 
     def for_prediction(self) -> Self:
         return with_slim_model(super().for_prediction())
@@ -140,6 +143,9 @@ class WeightedGraph(Expert):
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model.fitted_.predictor.scores(weighted(X, self.factor)))
+
+    def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
+        return graph_evidence(self.model.scores_[rows], self.model.reached_[rows])
 
     def for_prediction(self) -> Self:
         return with_slim_model(super().for_prediction())

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import one_thread
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
-from greenlabel.blend.task import Expert, Task, learn_all
+from greenlabel.blend.task import Expert, Task, few_added, learn_all
 from greenlabel.blend.weights import (
     DIVISIONS,
     NEW,
@@ -59,23 +59,38 @@ class BlendSetup:
     seed: int
     class_shares: Any  # that the user wants
     refine: Any  # "auto" or bool
-    first_folds: Ints | None = None  # (n,) of the labels of the fit; NEW where there was none
+    first: "FirstLabels | None" = None  # those of the fit
 
-    def divide(self, labels: Labels) -> Ints:
-        """Folds of the labels; where weighted graphs were made for the first ones, rows stay in theirs."""
+    def task(self, labels: Labels) -> Task:
+        """What the experts learn, and the folds of the labels: where something stays that was made for the first ones,
+        rows stay in theirs.
+        """
         rng = np.random.default_rng(self.seed)
-        keeps_graphs = any(isinstance(expert, WeightedGraph) for expert in self.experts)
-        if self.first_folds is not None and keeps_graphs:
-            return divide_again(labels.codes, self.first_folds[labels.rows], rng)
-        return divide(labels.codes, rng)
+        coded = Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes)
+        if self.first is None:
+            return Task(self.X, coded, divide(labels.codes, rng))
+        keeps_folds = few_added(self.first.labels, labels)
+        if keeps_folds or any(isinstance(expert, WeightedGraph) for expert in self.experts):
+            return Task(self.X, coded, divide_again(labels.codes, self.first.folds[labels.rows], rng), keeps_folds)
+        return Task(self.X, coded, divide(labels.codes, rng))
 
     def learned(self, experts: list[Expert], labels: Labels, folds: Ints) -> "BlendSetup":
-        """The same with experts whose graphs stay, and the folds that these were made for."""
-        first = self.first_folds
-        if first is None or not any(isinstance(expert, WeightedGraph) for expert in experts):
-            first = np.full(labels.n, NEW, np.int8)
-            first[labels.rows] = folds[0]
-        return replace(self, experts=experts, first_folds=first)
+        """The same with experts whose graphs stay, and the labels and folds that these were made for."""
+        return replace(self, experts=experts, first=self.first or FirstLabels.of(labels, folds))
+
+
+@dataclass(frozen=True)
+class FirstLabels:
+    """The labels of the fit, for which graphs of weighted features and models of folds were made."""
+
+    labels: Labels
+    folds: Ints  # (n,) in the first division; NEW where there was no label
+
+    @classmethod
+    def of(cls, labels: Labels, folds: Ints) -> "FirstLabels":
+        of_row = np.full(labels.n, NEW, np.int8)
+        of_row[labels.rows] = folds[0]
+        return cls(replace(labels), of_row)
 
 
 @dataclass(frozen=True)
@@ -110,13 +125,27 @@ class BlendPredictor(Predictor):
     scale: float = 1.0  # of the evidence of the refined graph
 
     def scores(self, X: Any) -> tuple[Floats, Bools]:
-        X = X if self.scaling is None else self.scaling.apply(X)
+        X = self.scaled(X)
         if self.refined is not None:
-            F = self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.shift)
+            F = self.refined_scores(X)
         else:
             parts = (scale * expert.evidence(X) for expert, scale in zip(self.experts, self.blend.scales, strict=True))
             F = sum(parts) + self.shift
         return F, np.ones(X.shape[0], bool)
+
+    def refined_scores(self, X: Any) -> Floats:
+        assert self.refined is not None
+        return self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.shift)
+
+    def scaled_evidence(self, found: dict[str, Floats]) -> dict[str, Floats]:
+        """The evidence of each expert as it is added up, and what draws scores to class shares: all parts of F."""
+        parts = {name: scale * A for (name, A), scale in zip(found.items(), self.blend.scales, strict=True)}
+        n_rows = len(next(iter(found.values())))
+        return parts | {"class shares": np.tile(self.shift, (n_rows, 1))}
+
+    def scaled(self, X: Any) -> Any:
+        """New rows as the experts know rows."""
+        return X if self.scaling is None else self.scaling.apply(X)
 
     def for_prediction(self) -> "BlendPredictor":
         """The same with what new rows need."""
@@ -191,7 +220,8 @@ class FittedBlend(BlendForPrediction):
         F[tested] = self.predictor.blend.held_out
         return (F.sum(axis=0) / np.maximum(tested.sum(axis=0), 1)[:, None])[indices]
 
-    def cross_validated(self, max_rows: int) -> tuple[Ints, Ints, Floats]:
+    def cross_validated(self, max_rows: int, tests_all: bool = False) -> tuple[Ints, Ints, Floats]:
+        """Labelled rows, their classes as numbers, and their out-of-fold probabilities."""
         tested = evenly(np.flatnonzero((self.folds >= 0).any(axis=0)), max_rows)
         return self.labels.rows[tested], self.labels.codes[tested], probabilities_of(self.leave_one_out(tested))
 
@@ -203,6 +233,22 @@ class FittedBlend(BlendForPrediction):
             for expert, own, w in zip(self.predictor.experts, b.own, b.weights, strict=True)
         }
         return found | {"blend": {**accuracy_and_loss(b.held_out, b.codes), "weight": 1.0}}
+
+    def evidence_on_rows(self, rows: Ints) -> dict[str, Floats]:
+        """What each expert adds to the scores (r, c) of some rows; what draws them to class shares is one more part.
+
+        Refined predictions come from the graph alone.
+        """
+        if self.predictor.refined is not None:
+            return {"refined graph": self.scores[rows]}
+        found = {expert.name: expert.evidence_on_rows(self.features, rows) for expert in self.predictor.experts}
+        return self.predictor.scaled_evidence(found)
+
+    def evidence_on_new_rows(self, X: Any) -> dict[str, Floats]:
+        """The same for new rows, as the experts know rows."""
+        if self.predictor.refined is not None:
+            return {"refined graph": self.predictor.refined_scores(X)}
+        return self.predictor.scaled_evidence({expert.name: expert.evidence(X) for expert in self.predictor.experts})
 
     def codes_of_experts(self) -> dict[str, Ints]:
         """The class that each expert alone gives each row, as a number (n,)."""
@@ -228,8 +274,8 @@ class FittedBlend(BlendForPrediction):
 def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetup]:
     """A blend that knows the labels, and the setup for other labels on the same rows."""
     bounds = None if setup.class_shares is None else read_shares(setup.class_shares, labels)
-    folds = setup.divide(labels)
-    task = Task(setup.X, Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes), folds)
+    task = setup.task(labels)
+    folds = task.folds
     experts = learn_all(setup.experts, task)
     with one_thread():  # many small steps, between which threads would only wait for each other
         b = weigh(experts, labels, folds)

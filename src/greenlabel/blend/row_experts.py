@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,35 +18,71 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from greenlabel._common.threads import in_parallel
+from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.blend.task import Expert, Floats, Ints, Task
 from greenlabel.blend.weights import log_evidence
 from greenlabel.graph.distances import all_distances, row_blocks
+from greenlabel.labels.encoding import Labels
 
 KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
 
 
+@dataclass(frozen=True)
+class Learned:
+    """What an expert has learned from some labels."""
+
+    labels: Labels
+    held_out: Floats  # (r, l, c) as of an expert
+    model: Any
+
+
 class RowExpert(Expert):
-    """``estimator`` has predict_proba. All classes are in all folds, so its columns are the classes."""
+    """``estimator`` has predict_proba. All classes are in all folds, so its columns are the classes.
+
+    Where a few labels were added since the fit (``task.keeps_folds``), only the model of all labels is fitted again.
+    The evidence of rows that were held out at the fit stays: it comes from models that did not see their labels. The
+    new rows are answered by the model of all labels of the fit, which has not seen theirs either.
+    """
+
+    _first: Learned | None = None  # from the labels of the fit
 
     def __init__(self, name: str, estimator: Any):
         self.name, self.estimator = name, estimator
 
     def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert, labels = copy(self), task.labels
-        X, splits = dense_if_small(task.X[labels.rows]), list(task.splits())
-        kept = [~out for _, out in splits]
+        expert, X = copy(self), dense_if_small(task.X[task.labels.rows])
+        first = self._first
         with quiet():
-            *models, expert.model = in_parallel(
-                lambda rows: expert._fit(X[rows], labels.codes[rows]), [*kept, np.ones(len(labels.rows), bool)]
-            )
-        expert.held_out = task.nothing()
-        for (division, out), model in zip(splits, models, strict=True):
-            expert.held_out[division, out] = self._answer(model, X[out])
-        expert._remember(models)
+            if task.keeps_folds and first is not None and len(first.held_out) == len(task.folds):
+                with one_thread():  # as where folds are fitted side by side, so that models are the same to the bit
+                    expert._learn_more(task, X, first)
+            else:
+                expert._learn_folds(task, X)
+        if first is None:
+            expert._first = Learned(task.labels, expert.held_out, expert.model)
         expert.own_evidence = expert.evidence(task.X)
         return expert
+
+    def _learn_folds(self, task: Task, X: Any) -> None:
+        codes, splits = task.labels.codes, list(task.splits())
+        whole, *models = in_parallel(
+            lambda out: self._fit(X, codes) if out is None else self._fit(X[~out], codes[~out]),
+            [None, *(out for _, out in splits)],
+        )
+        self.model = whole
+        self.held_out = task.nothing()
+        for (division, out), model in zip(splits, models, strict=True):
+            self.held_out[division, out] = self._answer(model, X[out])
+        self._remember(models)
+
+    def _learn_more(self, task: Task, X: Any, first: Learned) -> None:
+        is_new = ~np.isin(task.labels.rows, first.labels.rows)
+        self.held_out, self.model = task.nothing(), first.model
+        self.held_out[:, ~is_new] = first.held_out
+        if is_new.any():
+            self.held_out[:, is_new] = self._answer(first.model, X[is_new])
+            self.model = self._fit(X, task.labels.codes)
 
     def _fit(self, X: Any, codes: Ints) -> Any:
         return clone(self.estimator).fit(X, codes)
@@ -64,7 +101,7 @@ class RowExpert(Expert):
 
 
 class TreesExpert(RowExpert):
-    """Trees, and how important each feature was to them: for each fold."""
+    """Extra trees, and how important each feature was to them: for each fold."""
 
     importances: list[Floats]
 

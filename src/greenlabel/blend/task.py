@@ -20,6 +20,8 @@ from greenlabel.labels.encoding import Labels
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
+FEW = 0.1  # of the labels of the fit: where no more are added, what was learned from them without a fold is kept
+
 
 @dataclass(frozen=True)
 class Task:
@@ -28,6 +30,7 @@ class Task:
     X: Any  # (n, d)
     labels: Labels
     folds: Ints  # (r, l)
+    keeps_folds: bool = False  # whether these are the labels of the fit, in the same folds, and a few more
 
     def splits(self) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """(division, which labelled rows are out) for each fold of each division."""
@@ -40,6 +43,15 @@ class Task:
     def in_all_divisions(self, first: Floats) -> Floats:
         """Evidence (l, c) of the first division for all: one says as much as two where other experts differ in both."""
         return np.broadcast_to(first, self.nothing().shape)
+
+
+def few_added(before: Labels, now: Labels) -> bool:
+    """Whether all labels are as before, but for a few more of the same classes."""
+    if not np.array_equal(before.classes, now.classes):
+        return False
+    stays = np.isin(now.rows, before.rows)
+    all_stay = np.array_equal(now.rows[stays], before.rows) and np.array_equal(now.codes[stays], before.codes)
+    return all_stay and len(now.rows) <= (1 + FEW) * len(before.rows)
 
 
 class Expert:
@@ -58,6 +70,10 @@ class Expert:
 
     def evidence(self, X: Any) -> Floats:
         raise NotImplementedError
+
+    def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
+        """``own_evidence`` of some rows; X are all rows of the data."""
+        return self.evidence(X[rows])
 
     def for_prediction(self) -> Self:
         """A copy with what ``evidence`` needs."""

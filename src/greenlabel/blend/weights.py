@@ -72,11 +72,13 @@ def _leave_one_of_each(fold: Ints, codes: Ints) -> Ints:
 def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
     """Folds (r, l) of other labels on the same rows, which what was made for the first folds may be tested by.
 
-    before (l,) is the fold of each row in the first division of the fit. There it stays; -1 was seen by all folds and
-    still is never held out. A row that is NEW goes where its class has the fewest rows.
+    before (l,) is the fold of each row in the first division of the fit. There it stays, unless it is the only one of
+    its class now; -1 was seen by all folds and still is never held out. A row that is NEW goes where its class has the
+    fewest rows.
     """
     folds = divide(codes, rng)
-    first = np.where((folds[0] >= 0) & (before != NEW), before, folds[0])
+    stays = np.where(np.bincount(codes)[codes] > 1, before, -1)
+    first = np.where(before == NEW, folds[0], stays)
     counts = np.zeros((codes.max() + 1, max(first.max(), 0) + 1), np.intp)
     is_new, is_out = before == NEW, first >= 0
     np.add.at(counts, (codes[is_out & ~is_new], first[is_out & ~is_new]), 1)

@@ -192,10 +192,14 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         X, self._unit = check_features(self, X, is_graph=self._is_graph)
         return X, X.shape[0], y
 
+    def checked_features(self, X: Any) -> Any:
+        """New rows, checked, in the unit of the fit."""
+        self._check_fitted()
+        return check_features(self, X, is_graph=self._is_graph, unit=self._unit)[0]
+
     def _new_scores(self, X: Any) -> tuple[Floats, Bools]:
         """F of new rows, and which of them a label reaches."""
-        self._check_fitted()
-        X, _ = check_features(self, X, is_graph=self._is_graph, unit=self._unit)
+        X = self.checked_features(X)
         return self._fitted.predictor.scores(X)
 
     def _of_rows(self, name: str) -> Any:

@@ -128,12 +128,13 @@ class LabelledGraph:
         found = [self.propagation.leave_one_out(part, tolerance) for part in parts]
         return np.concatenate(found) if found else np.empty((0, len(self.labels.classes)))
 
-    def cross_validated(self, max_rows: int) -> tuple[Ints, Ints, Floats]:
+    def cross_validated(self, max_rows: int, tests_all: bool = False) -> tuple[Ints, Ints, Floats]:
         """Labelled rows, their codes, and their leave-one-out probabilities.
 
-        Rows that the other labels cannot recognise are left out. Of more than ``max_rows``, an even choice is taken.
+        Rows that the other labels cannot recognise are left out. Of more than ``max_rows``, or than are affordable, an
+        even choice is taken unless all are wanted.
         """
-        affordable = max(MIN_TESTED, TEST_WORK // self.labels.n)
+        affordable = max_rows if tests_all else max(MIN_TESTED, TEST_WORK // self.labels.n)
         tested = evenly(np.flatnonzero(self.propagation.recognisable()), min(max_rows, affordable))
         F = self.leave_one_out(tested, ROUGH)
         p = self.calibrated.probabilities(F, np.ones(len(F), bool))

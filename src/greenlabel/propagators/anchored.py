@@ -193,6 +193,24 @@ class AnchoredPropagation(Propagation):
         known, asked = (np.searchsorted(self.labels.rows, part) for part in (labels.rows, rows))
         return Z[asked] @ self.propagator.operator.of_labels(Z[known], labels.codes, len(labels.classes))
 
+    def influence(self, rows: Ints) -> Floats:
+        graph = self.propagator.graph
+        order = np.argsort(rows)
+        F = np.empty((len(rows), len(self.labels.rows)))
+        F[order] = graph.near_of(rows[order]).matrix(graph.m) @ self._label_coefficients()
+        index = np.minimum(np.searchsorted(self.labels.rows, rows), len(self.labels.rows) - 1)
+        labelled = np.flatnonzero(self.labels.rows[index] == rows)
+        F[labelled, index[labelled]] += self.propagator.operator.own
+        return F
+
+    def influence_on_new_rows(self, X: Any) -> Floats:
+        return replace(self.predictor(), C=self._label_coefficients()).scores(X)[0]
+
+    def _label_coefficients(self) -> Floats:
+        """C (m, l) of labels that are each a class of their own."""
+        Z, n_labels = self.labelled.matrix(self.propagator.graph.m), len(self.labels.rows)
+        return self.propagator.operator.of_labels(Z, np.arange(n_labels), n_labels)
+
     def predictor(self) -> AnchoredPredictor:
         graph = self.propagator.graph
         labels = replace(self.labels)  # without its matrix of n rows

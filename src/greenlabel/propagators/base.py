@@ -26,6 +26,8 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
+EXACT = 1e-12  # tolerance of influences, whose sums are to be the scores
+LABELS_AT_ONCE = 128  # columns of G that are held in memory
 ROUGH = 1e-2  # tolerance of leave-one-out scores by which a parameter or a temperature is chosen
 SHARE_ROWS = 4096  # rows whose scores show the shares of the classes in the data
 
@@ -104,6 +106,14 @@ class Propagation:
     def predictor(self) -> Predictor:
         raise NotImplementedError
 
+    def influence(self, rows: Ints) -> Floats:
+        """The part of each label in the scores of some rows (len(rows), l), which labels of a class add up to."""
+        raise NotImplementedError
+
+    def influence_on_new_rows(self, X: Any) -> Floats:
+        """The same for new rows."""
+        raise NotImplementedError
+
     def n_unreached(self) -> int:
         return int((~self.reached).sum())
 
@@ -146,6 +156,17 @@ class Propagation:
             holds_label = reached_components(component, self.propagator.n_components, np.flatnonzero(~out))
             F[out] = self.scores_with(left, self.labels.rows[out], tolerance) * holds_label[component[out], None]
         return F
+
+
+def one_class_each(labels: Labels, indices: Ints) -> Labels:
+    """Some of the labels, each as a class of its own: the scores of a class are then the influence of a label."""
+    numbers = np.arange(len(indices))
+    return Labels(labels.n, numbers, labels.rows[indices], numbers)
+
+
+def in_parts(indices: Ints) -> list[Ints]:
+    """As many indices at a time as there may be columns of G in memory."""
+    return [indices[start : start + LABELS_AT_ONCE] for start in range(0, len(indices), LABELS_AT_ONCE)]
 
 
 def joined(label_components: Ints, n_components: int) -> Bools:

@@ -1,10 +1,15 @@
 """The propagator of HF, whose system depends on which rows are labelled: nothing can be factored beforehand."""
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
 from greenlabel.graph.similarity import Graph
 from greenlabel.labels.encoding import Labels
 from greenlabel.operators.classics import HarmonicOperator, harmonic_leave_one_out
 from greenlabel.operators.conjugate_gradients import TOLERANCE
-from greenlabel.propagators.base import ROUGH
+from greenlabel.propagators.base import ROUGH, one_class_each
 from greenlabel.propagators.knn import Floats, Ints, KnnPropagation, KnnPropagator, Neighbourhood, NeighbourMean
 
 
@@ -33,6 +38,18 @@ class HarmonicPropagation(KnnPropagation):
 
     def rough_leave_one_out(self, indices: Ints) -> Floats:
         return self.leave_one_out(indices, ROUGH)
+
+    def influence(self, rows: Ints) -> Floats:
+        """All labels at once: each of them is clamped, whichever is asked for."""
+        return self._all_columns()[rows]
+
+    def influence_on_new_rows(self, X: Any) -> Floats:
+        labels = one_class_each(self.labels, np.arange(len(self.labels.rows)))
+        F = self.propagator.graph.nodes.to_nodes(self._all_columns())
+        return replace(self.predictor(), F=F, labels=labels).scores(X)[0]
+
+    def _all_columns(self) -> Floats:
+        return self.propagator.operator.columns(self.labels.rows)
 
     def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         return self.propagator.operator.solve(labels.Y)[rows]

@@ -44,7 +44,15 @@ from greenlabel.operators.green import (
 )
 from greenlabel.operators.remembered import Remembering
 from greenlabel.operators.repeated import LoneNode, for_rows
-from greenlabel.propagators.base import ROUGH, Predictor, Propagation, Propagator
+from greenlabel.propagators.base import (
+    EXACT,
+    ROUGH,
+    Predictor,
+    Propagation,
+    Propagator,
+    in_parts,
+    one_class_each,
+)
 from greenlabel.propagators.candidates import Candidates
 
 Floats = NDArray[np.floating]
@@ -190,6 +198,24 @@ class KnnPropagation(Propagation):
 
     def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         return self.propagator.operator.solve(labels.Y, tolerance)[rows]
+
+    def influence(self, rows: Ints) -> Floats:
+        """G[rows, labelled]. G is symmetric, so its columns are solved for the fewer of the two."""
+        operator, labelled = self.propagator.operator, self.labels.rows
+        if len(rows) < len(labelled):
+            return np.concatenate([operator.columns(part, EXACT)[labelled].T for part in in_parts(rows)])
+        return np.hstack([operator.columns(part, EXACT)[rows] for part in in_parts(labelled)])
+
+    def influence_on_new_rows(self, X: Any) -> Floats:
+        predictor, nodes = self.predictor(), self.propagator.graph.nodes
+        parts = []
+        for indices in in_parts(np.arange(len(self.labels.rows))):
+            F = nodes.to_nodes(self._columns(indices))
+            parts.append(replace(predictor, F=F, labels=one_class_each(self.labels, indices)).scores(X)[0])
+        return np.hstack(parts)
+
+    def _columns(self, indices: Ints) -> Floats:
+        return self.propagator.operator.columns(self.labels.rows[indices], EXACT)
 
     def predictor(self) -> KnnPredictor:
         source, nodes = self.propagator, self.propagator.graph.nodes

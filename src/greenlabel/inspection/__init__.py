@@ -1,0 +1,8 @@
+"""Which labels count: what to label next, why a row got its scores, which label is wrong.
+
+    explaining    the exact part of every given label in the scores of a row
+    suspicion     given labels that the others contradict
+    checks, printing    what is given, and how results are shown
+
+May import every room up to ``blend``.
+"""

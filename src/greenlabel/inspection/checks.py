@@ -1,0 +1,40 @@
+"""What the functions of this room are given, checked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.errors import ParameterError
+from greenlabel.estimators.base import TransductiveClassifier
+
+Ints = NDArray[np.integer]
+
+
+def check_model(model: Any, name: str) -> Any:
+    """What a classifier of ours knows about the rows of its fit."""
+    if not isinstance(model, TransductiveClassifier):
+        raise ParameterError(
+            f"{name} takes a fitted greenlabel classifier, got {type(model).__name__}; give the classifier itself "
+            "(of a pipeline the last step, pipeline[-1])."
+        )
+    fitted = model.fitted_
+    if not hasattr(fitted, "cross_validated"):
+        raise ParameterError(
+            f"{name} needs the rows of the fit, which a model for new rows does not keep; fit it, or take the model "
+            "that was fitted."
+        )
+    return fitted
+
+
+def check_rows(rows: Any, n: int, name: str = "rows") -> Ints:
+    """Row numbers from 0 to n - 1, as an array."""
+    found = np.atleast_1d(np.asarray(rows))
+    if not found.size:
+        return np.empty(0, np.intp)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ParameterError(f"{name} holds {found.dtype} values of shape {found.shape}; give whole row numbers.")
+    outside = found[(found < 0) | (found >= n)]
+    if len(outside):
+        raise ParameterError(f"{name} names row {outside[0]}, there are rows 0 to {n - 1}; give numbers among these.")
+    return found.astype(np.intp)

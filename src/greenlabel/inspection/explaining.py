@@ -1,0 +1,153 @@
+"""Why a row got its scores: the exact part of every given label in them.
+
+    F_ik = sum over the labels l of class k of I_il        I = G[rows, labelled]
+
+The operator is linear in the labels, so this is no approximation: each label is spread as a class of its own.
+
+I (r, l) influence of the l labels on the r rows     F (r, c) scores
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel.blend.classifier import BlendedClassifier
+from greenlabel.blend.fitted import FittedBlend
+from greenlabel.errors import ParameterError
+from greenlabel.estimators.base import TransductiveClassifier
+from greenlabel.estimators.labelled import LabelledGraph
+from greenlabel.inspection.checks import check_model, check_rows
+from greenlabel.inspection.printing import as_text
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+
+class Influence(NamedTuple):
+    """The part of one label in the scores of a row."""
+
+    row: int  # that carries the label
+    label: Any
+    share: float  # of all support that labels give the row
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What each label contributes to the scores of some rows.
+
+    Attributes
+    ----------
+    influence : (r, l) the part of each label; labels of class k sum to ``scores[:, k]``
+    labelled : (l,) rows that carry the labels, ascending
+    labels : (l,) their classes
+    classes : (c,)
+    scores : (r, c) of the graph, without class offsets
+    predicted : (r,) the class of each row
+    rows : (r,) the explained rows; None where they are new
+    evidence : {expert: (r, c)} of a blend: what each expert adds to ``scores_``; empty for other classifiers
+    """
+
+    influence: Floats
+    labelled: Ints
+    labels: NDArray[Any]
+    classes: NDArray[Any]
+    scores: Floats
+    predicted: NDArray[Any]
+    rows: Ints | None = None
+    evidence: dict[str, Floats] = field(default_factory=dict)
+
+    def top(self, n: int = 3) -> list[list[Influence]]:
+        """The labels that support each row most, best first, with their shares of all support that it has.
+
+        Labels whose influence is negative support nothing; there may be fewer than n.
+        """
+        support = np.maximum(self.influence, 0)
+        total = support.sum(axis=1, keepdims=True)
+        share = np.divide(support, total, out=np.zeros_like(support), where=total > 0)
+        order = np.argsort(-share, axis=1, kind="stable")[:, :n]
+        return [
+            [Influence(int(self.labelled[i]), self.labels[i], float(parts[i])) for i in best if parts[i] > 0]
+            for best, parts in zip(order, share, strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.influence)
+
+    def __str__(self) -> str:
+        names = range(len(self)) if self.rows is None else self.rows.tolist()
+        lines = [
+            (name, predicted, ", ".join(f"{label} (row {row}) {share:.0%}" for row, label, share in found))
+            for name, predicted, found in zip(names, self.predicted, self.top(), strict=True)
+        ]
+        return as_text(("row", "predicted", "because of"), lines)
+
+
+def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -> Explanation:
+    """The exact share of every given label in the scores of rows.
+
+    Parameters
+    ----------
+    model : a fitted greenlabel classifier
+    rows : numbers of rows of the fit, one or several
+    X : new rows, instead
+
+    The explanation of a blend holds the evidence of each expert, which adds up to ``scores_``, and the influences
+    within its graph.
+
+    Examples
+    --------
+    >>> from greenlabel import GreenClassifier, explain
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> model = GreenClassifier(n_neighbors=2).fit(X, ["low", "", "", "high", "", ""])
+    >>> [str(one.label) for one in explain(model, 1).top(1)[0]]
+    ['low']
+    """
+    fitted = check_model(model, "explain")
+    if (rows is None) == (X is None):
+        raise ParameterError("explain takes either numbers of rows or new rows X=...; give one of the two.")
+    if rows is not None:
+        return _of_fitted_rows(model, fitted, check_rows(rows, fitted.labels.n))
+    return _of_new_rows(model, fitted, model.checked_features(X))
+
+
+def _of_fitted_rows(model: Any, fitted: Any, rows: Ints) -> Explanation:
+    graph = _graph_of(fitted)
+    influence = graph.propagation.influence(rows)
+    evidence = {}
+    if isinstance(fitted, FittedBlend):
+        evidence = fitted.evidence_on_rows(rows)
+    return _explanation(fitted, influence, model.transduction_[rows], rows, evidence)
+
+
+def _of_new_rows(model: Any, fitted: Any, X: Any) -> Explanation:
+    graph, evidence = _graph_of(fitted), {}
+    F, is_reached = fitted.predictor.scores(X)
+    predicted = fitted.decoder.classify(F, is_reached)
+    if isinstance(fitted, FittedBlend):
+        X = fitted.predictor.scaled(X)
+        evidence = fitted.evidence_on_new_rows(X)
+    return _explanation(fitted, graph.propagation.influence_on_new_rows(X), predicted, None, evidence)
+
+
+def _explanation(
+    fitted: Any, influence: Floats, predicted: NDArray[Any], rows: Ints | None, evidence: dict[str, Floats]
+) -> Explanation:
+    labels = fitted.labels
+    scores = influence @ np.eye(len(labels.classes))[labels.codes]
+    return Explanation(
+        influence, labels.rows, labels.classes[labels.codes], labels.classes, scores, predicted, rows, evidence
+    )
+
+
+def _graph_of(fitted: Any) -> LabelledGraph:
+    """The graph in which influences are exact."""
+    if isinstance(fitted, LabelledGraph):
+        return fitted
+    if fitted.graph is None:
+        raise ParameterError(
+            f"no expert of this {BlendedClassifier.__name__} is a graph, so no label has an influence; "
+            "add a greenlabel classifier to experts."
+        )
+    return fitted.graph

@@ -1,0 +1,187 @@
+"""A few labels more for a blend: what folds learned stays, evidence is honest, the way there does not matter."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from greenlabel import BlendedClassifier, GreenClassifier
+from greenlabel.blend.row_experts import KernelExpert, RowExpert
+from greenlabel.blend.task import few_added
+from greenlabel.labels.encoding import read_labels
+
+ROW_EXPERTS = ["trees", "logistic", "rbf kernel", "laplace kernel"]
+
+
+@pytest.fixture
+def clouds():
+    """300 rows of three clouds that overlap, their classes, and 20 labels of each."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], 100))
+    few = np.full(300, -1)
+    for code in range(3):
+        few[np.flatnonzero(y == code)[:20]] = code
+    return rng.normal(size=(300, 6)) + y[:, None] * [2, 1, 0, 0, 0, 0], y, few
+
+
+def with_labels(few, rows, codes):
+    other = few.copy()
+    other[rows] = codes
+    return other
+
+
+def blend_of(model):
+    return {expert.name: expert for expert in model._experts}
+
+
+def held_out_of(model, row):
+    """{expert: evidence (r, c)} that a labelled row was held out with."""
+    place = np.searchsorted(model._labels.rows, row)
+    return {name: blend_of(model)[name].held_out[:, place] for name in ROW_EXPERTS}
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """How many row models were fitted, so far in the list."""
+    found = []
+    for kind in (RowExpert, KernelExpert):
+        fit = kind._fit
+
+        def counted(self, X, codes, fit=fit):
+            found.append(self.name)
+            return fit(self, X, codes)
+
+        monkeypatch.setattr(kind, "_fit", counted)
+    return found
+
+
+# What is fitted again ---------------------------------------------------------------------------------------------
+
+
+def test_a_few_labels_more_fit_one_model_of_each_row_expert(clouds, fits):
+    X, y, few = clouds
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    assert len(fits) == 4 * 11
+    fits.clear()
+    free = np.flatnonzero(few == -1)
+    model.relabel(with_labels(few, free[:6], y[free[:6]]))
+    assert sorted(fits) == sorted(ROW_EXPERTS)
+    fits.clear()
+    model.relabel(few)
+    assert not fits
+    model.relabel(with_labels(few, free[:7], y[free[:7]]))
+    assert len(fits) == 4 * 11
+
+
+@pytest.mark.parametrize("code", [-1, 1], ids=["gone", "changed"])
+def test_a_label_that_was_taken_back_is_forgotten_by_all_folds(code, clouds):
+    X, _, few = clouds
+    wrong = np.flatnonzero(few == 0)[0]
+    other = with_labels(few, wrong, code)
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    before = {name: blend_of(model)[name].held_out for name in ROW_EXPERTS}
+    model.relabel(other)
+    others, stay = model._labels.rows != wrong, np.flatnonzero(few != -1) != wrong
+    for name in ROW_EXPERTS:
+        assert (blend_of(model)[name].held_out[:, others] != before[name][:, stay]).any(), name
+
+
+def test_experts_of_ones_own_are_fitted_once_too(clouds, fits):
+    X, y, few = clouds
+    mine = [("graph", GreenClassifier()), ("bayes", GaussianNB()), ("logistic", LogisticRegression())]
+    model = BlendedClassifier(mine, random_state=0).fit(X, few)
+    fits.clear()
+    free = np.flatnonzero(few == -1)[:6]
+    model.relabel(with_labels(few, free, y[free]))
+    assert fits == ["bayes", "logistic"]
+    assert model.experts_["bayes"].class_count_.sum() == 66
+    assert (model.transduction_ == y).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ([0] * 10 + [1] * 10 + [-1] * 4, True),
+        ([0] * 10 + [1] * 10 + [0, 1, -1, -1], True),
+        ([0] * 10 + [1] * 10 + [0, 1, 1, -1], False),
+        ([1] + [0] * 9 + [1] * 10 + [-1] * 4, False),
+        ([0] * 10 + [1] * 9 + [-1] * 5, False),
+        ([0] * 10 + [1] * 10 + [2, -1, -1, -1], False),
+        ([3] * 10 + [4] * 10 + [-1] * 4, False),
+    ],
+)
+def test_few_are_a_tenth_more_labels_of_the_same_classes(other, expected):
+    before, now = (read_labels(y, 24, "test") for y in ([0] * 10 + [1] * 10 + [-1] * 4, other))
+    assert few_added(before, now) is expected
+
+
+def test_the_model_of_all_labels_knows_the_new_ones(clouds):
+    X, y, few = clouds
+    free = np.flatnonzero(few == -1)[:6]
+    other = with_labels(few, free, y[free])
+    relabelled, fitted = BlendedClassifier(random_state=0).fit(X, few).relabel(other), BlendedClassifier(random_state=0)
+    fitted.fit(X, other)
+    for name in ROW_EXPERTS:
+        assert_array_equal(blend_of(relabelled)[name].evidence(X), blend_of(fitted)[name].evidence(X), err_msg=name)
+
+
+# Honesty ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_evidence_of_a_new_row_does_not_know_its_label(clouds):
+    X, _, few = clouds
+    row = np.flatnonzero(few == -1)[3]
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    straight, *others = (held_out_of(model.relabel(with_labels(few, row, code)), row) for code in range(3))
+    for other in others:
+        for name in ROW_EXPERTS:
+            assert_array_equal(other[name], straight[name], err_msg=name)
+            assert np.abs(straight[name]).max() > 0
+
+
+def accuracy_on_noise(seed, n_new):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 20)), rng.permutation(np.repeat([0, 1], 30))
+    first, more = (np.where(np.arange(60) < stop, y, -1) for stop in (50, 50 + n_new))
+    scores = BlendedClassifier(random_state=0).fit(X, first).relabel(more).expert_scores_
+    return [scores[name]["accuracy"] for name in ROW_EXPERTS]
+
+
+def test_on_noise_row_experts_stay_right_by_chance_when_labels_are_added():
+    found = np.mean([accuracy_on_noise(seed, 5) for seed in range(10)], axis=0)
+    assert (found < 0.5 + 3 * 0.5 / np.sqrt(10 * 55)).all()
+
+
+# The way there ----------------------------------------------------------------------------------------------------
+
+
+def test_labels_in_between_do_not_matter(clouds):
+    X, y, few = clouds
+    free = np.flatnonzero(few == -1)
+    other = with_labels(few, free[:4], y[free[:4]])
+    straight = BlendedClassifier(random_state=0).fit(X, few).relabel(other)
+    winding = BlendedClassifier(random_state=0).fit(X, few)
+    winding.relabel(with_labels(few, free[:90], y[free[:90]])).relabel(with_labels(few, free[5:9], y[free[5:9]]))
+    assert_array_equal(winding.relabel(other).scores_, straight.scores_)
+    assert float(winding.estimated_accuracy_) == float(straight.estimated_accuracy_)
+
+
+def test_a_label_more_than_are_held_out_in_folds_is_learned_anew(clouds, monkeypatch):
+    """One division instead of two: the evidence of the fit has another shape."""
+    monkeypatch.setattr("greenlabel.blend.weights.MOST_HELD_OUT", 60)
+    X, y, few = clouds
+    free = np.flatnonzero(few == -1)[:3]
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    model.relabel(with_labels(few, free, y[free]))
+    assert blend_of(model)["trees"].held_out.shape == (1, 63, 3)
+    assert (model.transduction_ == y).mean() > 0.7
+
+
+def test_a_model_for_new_rows_does_not_keep_the_labels_of_the_fit(clouds):
+    X, y, few = clouds
+    free = np.flatnonzero(few == -1)[:3]
+    model = BlendedClassifier(random_state=0).fit(X, few).relabel(with_labels(few, free, y[free]))
+    slim = model.for_prediction()
+    assert not any("_first" in vars(expert) for expert in slim.fitted_.predictor.experts)
+    assert_array_equal(slim.predict_proba(X), model.predict_proba(X))

@@ -1,0 +1,170 @@
+"""The influence of every label: exact, whatever the classifier, for fitted rows and for new ones."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from greenlabel import (
+    AnchoredGreenClassifier,
+    BlendedClassifier,
+    GreenClassifier,
+    HarmonicClassifier,
+    explain,
+)
+from greenlabel.blocks import ArrayBlocks
+from greenlabel.errors import ParameterError
+from helpers import reference
+
+ROWS = np.array([0, 59, 21, 7, 45])
+
+
+def graph_of(model):
+    """The classifier whose graph is explained."""
+    return model.experts_["graph"] if hasattr(model, "experts_") else model
+
+
+def is_sum_of_influences(explanation, scores):
+    """Whether labels of a class add up to its score."""
+    for code, label in enumerate(explanation.classes):
+        total = explanation.influence[:, explanation.labels == label].sum(axis=1)
+        assert_allclose(total, scores[:, code], rtol=0, atol=1e-9 * np.abs(scores).max())
+
+
+def test_influences_of_a_class_add_up_to_its_score(Model, blobs, few):
+    model = Model(random_state=0).fit(blobs[0], few)
+    found = explain(model, ROWS)
+    is_sum_of_influences(found, graph_of(model).scores_[ROWS])
+    assert_array_equal(found.labelled, np.flatnonzero(few >= 0))
+    assert_array_equal(found.labels, few[few >= 0])
+    assert_array_equal(found.predicted, model.transduction_[ROWS])
+    assert_array_equal(found.rows, ROWS)
+
+
+def test_influences_on_new_rows_add_up_to_their_scores(GraphModel, blobs, few, rng):
+    new = blobs[0][::7] + 0.1 * rng.normal(size=(9, 2))
+    model = GraphModel(random_state=0, class_offsets=None).fit(blobs[0], few)
+    found = explain(model, X=new)
+    is_sum_of_influences(found, model.decision_function(new))
+    assert_array_equal(found.predicted, model.predict(new))
+    assert found.rows is None
+
+
+def test_influences_are_entries_of_the_operator(blobs, few):
+    model = GreenClassifier(mu=1e-3).fit(blobs[0], few)
+    G = reference.green(model.graph_.S.toarray(), 1e-3)
+    expected = G[np.ix_(ROWS, few >= 0)]
+    assert_allclose(explain(model, ROWS).influence, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_influences_are_those_of_labels_given_one_by_one(blobs, few):
+    """HF clamps all labelled rows; a label alone is one of them, the others being 0."""
+    model = HarmonicClassifier().fit(blobs[0], few)
+    S, labelled = model.graph_.S.toarray(), np.flatnonzero(few >= 0)
+    Y = np.zeros((60, len(labelled)))
+    Y[labelled, np.arange(len(labelled))] = 1
+    assert_allclose(explain(model, ROWS).influence, reference.harmonic(S, Y, few >= 0)[ROWS], atol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [3, 40])
+def test_more_rows_than_labels_or_fewer_makes_no_difference(n_rows, blobs, few):
+    model = GreenClassifier(solver="cg").fit(blobs[0], few)
+    found = explain(model, np.arange(n_rows)).influence
+    one_by_one = np.vstack([explain(model, row).influence for row in range(n_rows)])
+    assert_allclose(found, one_by_one, atol=1e-9 * np.abs(found).max())
+
+
+def test_many_labels_and_rows_are_taken_in_parts(monkeypatch, GraphModel, blobs, few):
+    model = GraphModel(random_state=0).fit(blobs[0], few)
+    whole = explain(model, np.arange(60)), explain(model, X=blobs[0][:9] + 0.2)
+    monkeypatch.setattr("greenlabel.propagators.base.LABELS_AT_ONCE", 5)
+    parts = explain(model, np.arange(60)), explain(model, X=blobs[0][:9] + 0.2)
+    for one, other in zip(whole, parts, strict=True):
+        assert_allclose(one.influence, other.influence, atol=1e-9 * np.abs(one.influence).max())
+
+
+def test_equal_rows_share_their_influences(GraphModel, blobs, few):
+    X, y = np.repeat(blobs[0], 3, axis=0), np.repeat(few, 3)
+    y[1::3] = -1
+    model = GraphModel(random_state=0).fit(X, y)
+    found = explain(model, np.arange(0, 180, 10))
+    is_sum_of_influences(found, model.scores_[::10])
+
+
+def test_rows_that_no_label_reaches_are_explained_by_all_alike(GraphModel, islands):
+    y = np.full(90, -1)
+    y[[0, 1, 30, 31]] = [0, 0, 1, 1]
+    model = GraphModel(n_neighbors=5, random_state=0).fit(islands[0], y)
+    found = explain(model, [70, 5])
+    is_sum_of_influences(found, model.scores_[[70, 5]])
+
+
+def test_a_given_graph_is_explained(similarity):
+    S, y = similarity
+    model = GreenClassifier(graph="precomputed").fit(S, y)
+    is_sum_of_influences(explain(model, np.arange(30)), model.scores_)
+    is_sum_of_influences(explain(model, X=S[:4]), model.fitted_.predictor.scores(S[:4])[0])
+
+
+def test_rows_in_blocks_are_explained_as_rows_in_memory(blobs, few):
+    expected = explain(AnchoredGreenClassifier(16, random_state=0).fit(blobs[0], few), ROWS)
+    found = explain(
+        AnchoredGreenClassifier(16, random_state=0, memory_limit=0).fit(ArrayBlocks(blobs[0], 17), few), ROWS
+    )
+    assert_array_equal(found.influence, expected.influence)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_shares": "balanced", "refine": True}], ids=["plain", "refined"])
+def test_evidence_of_experts_adds_up_to_the_scores_of_a_blend(options, blobs, few):
+    model = BlendedClassifier(random_state=0, **options).fit(blobs[0], few)
+    new = blobs[0][:7] + 0.1
+    of_rows, of_new = explain(model, ROWS), explain(model, X=new)
+    assert_allclose(sum(of_rows.evidence.values()), model.scores_[ROWS], atol=1e-9)
+    assert_allclose(sum(of_new.evidence.values()), model.decision_function(new), atol=1e-9)
+    assert set(of_rows.evidence) == ({"refined graph"} if options else {*model.weights_, "class shares"})
+
+
+def test_the_top_labels_are_those_of_the_largest_influence(blobs, few):
+    found = explain(GreenClassifier().fit(blobs[0], few), ROWS)
+    for top, influence in zip(found.top(3), found.influence, strict=True):
+        best = np.argsort(-influence)[:3]
+        assert [one.row for one in top] == found.labelled[best].tolist()
+        assert [one.label for one in top] == found.labels[best].tolist()
+        assert_allclose([one.share for one in top], influence[best] / np.maximum(influence, 0).sum())
+
+
+def test_a_labelled_row_is_explained_by_its_own_label_first(blobs, few):
+    labelled = np.flatnonzero(few >= 0)
+    found = explain(GreenClassifier().fit(blobs[0], few), labelled)
+    assert [top[0].row for top in found.top(1)] == labelled.tolist()
+
+
+def test_an_explanation_prints_as_a_table(blobs, few):
+    lines = str(explain(GreenClassifier().fit(blobs[0], few), [3, 50])).splitlines()
+    assert lines[0].split()[:2] == ["row", "predicted"]
+    assert [line.split()[0] for line in lines[1:]] == ["3", "50"]
+    assert "%" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "either numbers of rows or new rows"),
+        ({"rows": [1], "X": [[0.0, 0.0]]}, "either numbers of rows or new rows"),
+        ({"rows": [60]}, "row 60, there are rows 0 to 59"),
+        ({"rows": [-1]}, "row -1"),
+        ({"rows": [0.5]}, "whole row numbers"),
+        ({"X": [[0.0]]}, "1 features"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(arguments, message, blobs, few):
+    model = GreenClassifier().fit(blobs[0], few)
+    with pytest.raises(ValueError, match=message):
+        explain(model, **arguments)
+
+
+def test_models_without_rows_are_refused(blobs, few):
+    model = GreenClassifier().fit(blobs[0], few)
+    with pytest.raises(ParameterError, match="a model for new rows does not keep"):
+        explain(model.for_prediction(), 1)
+    with pytest.raises(ParameterError, match="takes a fitted greenlabel classifier, got str"):
+        explain("model", 1)
