@@ -646,10 +646,11 @@ def test_an_interrupted_relabel_leaves_the_model_as_it_was(Model, blobs, few, mo
     model = Model(random_state=0).fit(blobs[0], few)
     before = predictions(model, blobs[0])
 
-    def interrupt(self):
+    def interrupt(self, fitted):
+        self._fitted = fitted
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Model, "_spread", interrupt)
+    monkeypatch.setattr(Model, "_set_fitted", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.relabel(np.where(few == 2, -1, few))
     for name, value in predictions(model, blobs[0]).items():

@@ -296,21 +296,21 @@ def test_relabel_takes_other_classes(Model, blobs, few):
 def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
     """Neither the search nor the graph nor a factor is made again."""
     model = graph_variant.fit(blobs[0], few)
-    operator = getattr(model, "_operator", None)
+    operator = model.operator_
 
     def fail(*args, **kwargs):
         raise AssertionError("relabel built something again")
 
     for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.graph.neighbors.Search.{name}", fail)
-    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored.exact_search"):
-        monkeypatch.setattr(f"greenlabel.estimators.{name}", fail)
-    monkeypatch.setattr(type(model), "_build", fail)
+    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored_graph.exact_search"):
+        monkeypatch.setattr(f"greenlabel.propagators.{name}", fail)
+    monkeypatch.setattr(type(model), "_fit_graph", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     monkeypatch.setattr("scipy.linalg.eigh", fail)
     model.relabel(blobs[1])
     assert np.isfinite(model.label_distributions_).all()
-    assert getattr(model.relabel(few), "_operator", None) is operator  # of several mu where that one is chosen
+    assert model.relabel(few).operator_ is operator  # of several mu where that one is chosen
 
 
 # Scores, classes, probabilities -----------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def test_relabel_builds_no_graph(noisy_columns, monkeypatch):
         raise AssertionError("relabel built something again")
 
     for name in ("graph_search", "knn_graph", "make_graph"):
-        monkeypatch.setattr(f"greenlabel.estimators.knn.{name}", fail)
+        monkeypatch.setattr(f"greenlabel.propagators.knn.{name}", fail)
     monkeypatch.setattr("greenlabel.graph.neighbors.Search.nearest", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)
     model.relabel(keep_labels(y, 10, random_state=1))
