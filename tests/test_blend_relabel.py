@@ -32,12 +32,12 @@ def with_labels(few, rows, codes):
 
 
 def blend_of(model):
-    return {expert.name: expert for expert in model._experts}
+    return {expert.name: expert for expert in model.fitted_.predictor.experts}
 
 
 def held_out_of(model, row):
     """{expert: evidence (r, c)} that a labelled row was held out with."""
-    place = np.searchsorted(model._labels.rows, row)
+    place = np.searchsorted(model.fitted_.labels.rows, row)
     return {name: blend_of(model)[name].held_out[:, place] for name in ROW_EXPERTS}
 
 
@@ -82,7 +82,7 @@ def test_a_label_that_was_taken_back_is_forgotten_by_all_folds(code, clouds):
     model = BlendedClassifier(random_state=0).fit(X, few)
     before = {name: blend_of(model)[name].held_out for name in ROW_EXPERTS}
     model.relabel(other)
-    others, stay = model._labels.rows != wrong, np.flatnonzero(few != -1) != wrong
+    others, stay = model.fitted_.labels.rows != wrong, np.flatnonzero(few != -1) != wrong
     for name in ROW_EXPERTS:
         assert (blend_of(model)[name].held_out[:, others] != before[name][:, stay]).any(), name
 
