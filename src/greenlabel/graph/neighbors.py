@@ -332,7 +332,8 @@ def graph_search(P: Any, rng: np.random.Generator, max_operations: float | None 
     ``max_operations`` may lower the limit.
     """
     n, d = P.shape
-    if sp.issparse(P) or n * n * d <= min(max_operations or np.inf, EXACT_OPERATIONS):
+    limit = EXACT_OPERATIONS if max_operations is None else min(max_operations, EXACT_OPERATIONS)
+    if sp.issparse(P) or n * n * d <= limit:
         return exact_search(P, n)
     sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
     return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))
