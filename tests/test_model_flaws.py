@@ -225,7 +225,7 @@ def test_a_sparse_matrix_far_wider_than_its_numbers_is_refused(saved):
 def test_arrays_that_pack_too_well_are_not_packed(saved):
     model = load_model(saved)
     for expert in model.model.fitted_.predictor.experts[4:]:
-        expert.model._P = np.zeros((1000, expert.model._P.shape[1]), np.float32)
+        expert.model.points = np.zeros((1000, expert.model.points.shape[1]), np.float32)
         expert.model.coefficients = np.zeros((1000, 2))
     model.save(saved)
     with zipfile.ZipFile(saved) as archive:
