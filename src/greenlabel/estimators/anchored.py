@@ -127,7 +127,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     def answers(self) -> Iterator[BlockPredictions]:
         """Class and probabilities of all rows of the fit, block by block: (rows, classes, probabilities).
 
-        Nothing of the size of the data is held: so predictions that would not fit in memory are written.
+        Use it to write predictions that would not fit in memory: nothing of the size of the data is held.
         """
         fitted = self._of_rows("nearest anchors")
         return fitted.propagation.near.map(PredictRows(fitted.propagation.step, fitted.calibrated))

@@ -39,7 +39,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
-MIN_SHIFT = 1e-12  # relative to the mean degree; rounding is as large as smaller ones
+MIN_SHIFT = 1e-12  # relative to the mean degree; a smaller one drowns in rounding
 ORIGINAL = ", or solver='eigen' for the pseudo-inverse of the original method"
 SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
 
@@ -206,7 +206,7 @@ def score_of_new_rows(mean: Floats, degree: Any, shift: float, ybar: Any) -> Flo
 def leave_one_out_scores(
     operator: GreenOperator, F: Floats, rows: Ints, codes: Ints, tolerance: float = TOLERANCE
 ) -> Floats:
-    """F_i - G_ii y_i: the scores of labelled rows, each by all other labels; F (len(rows), c) are theirs with it."""
+    """F_i - G_ii y_i: the scores of labelled rows, each by all other labels; F (len(rows), c) are those by all labels."""
     F = F.copy()
     F[np.arange(len(rows)), codes] -= operator.diagonal(rows, tolerance)
     return F
