@@ -150,7 +150,7 @@ def equal_pairs(X: Floats) -> int:
 
 
 def check_similarity(S: Any) -> sp.csr_array:
-    """The user's own similarity matrix as a symmetric CSR matrix, without the diagonal, which no Laplacian has."""
+    """The user's own similarity matrix as a symmetric CSR matrix without its diagonal, which cancels in L."""
     n, columns = S.shape
     if n != columns:
         raise GraphError(f"a precomputed graph of shape {S.shape} is not square; give one row and one column per item.")

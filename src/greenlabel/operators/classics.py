@@ -31,8 +31,8 @@ class ConsistencyOperator(GreenOperator):
 
     Scores fall quickly with the distance from a label, below any residual. Two ways keep the digits of the smallest:
     elimination on small graphs, and on larger ones the series sum_j (D^-1 S)^j D^-1 Y with D = diag(d + gamma), which
-    never subtracts. Where gamma is so small that the series is long, scores stay large and conjugate gradients are exact
-    enough.
+    never subtracts. Where gamma is so small that the series is long, scores stay large, and conjugate gradients are
+    exact enough.
     """
 
     _solve: Callable[[Floats, float], Floats]

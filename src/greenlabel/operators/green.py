@@ -206,7 +206,7 @@ def score_of_new_rows(mean: Floats, degree: Any, shift: float, ybar: Any) -> Flo
 def leave_one_out_scores(
     operator: GreenOperator, F: Floats, rows: Ints, codes: Ints, tolerance: float = TOLERANCE
 ) -> Floats:
-    """F_i - G_ii y_i: the scores of labelled rows, each by all other labels; F (len(rows), c) are those by all labels."""
+    """F_i - G_ii y_i: the scores of labelled rows, each by all other labels; F (len(rows), c) is by all labels."""
     F = F.copy()
     F[np.arange(len(rows)), codes] -= operator.diagonal(rows, tolerance)
     return F

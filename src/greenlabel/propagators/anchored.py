@@ -32,7 +32,7 @@ Bools = NDArray[np.bool_]
 
 ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where all degrees are 1; a tenth or ten times as much may be chosen
 CHOICE_ROWS = 500  # labelled rows by which mu is chosen
-CHOICE_ANCHORS = 2048  # up to which it is chosen
+CHOICE_ANCHORS = 2048  # anchors up to which it is chosen
 
 
 def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
