@@ -648,6 +648,7 @@ def test_an_interrupted_relabel_leaves_the_model_as_it_was(Model, blobs, few, mo
 
     def interrupt(self, fitted):
         self._fitted = fitted
+        self.classes_ = self.mu_ = None
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Model, "_set_fitted", interrupt)

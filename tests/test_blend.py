@@ -10,14 +10,14 @@ from greenlabel.blend.weights import (
     DOUBT,
     DRAWN,
     FOLDS,
-    MOST_HELD_OUT,
+    MAX_TESTED,
     NEW,
     blend,
     blend_blindly,
     choose_weights,
     divide,
     divide_again,
-    judged_together,
+    joint_parts,
     log_evidence,
     scale_to_confidence,
 )
@@ -103,7 +103,7 @@ def test_a_class_whose_rows_are_left_in_one_fold_keeps_one_of_them(rng):
 def test_of_very_many_labels_some_are_held_out_once(rng):
     folds = divide(np.arange(20_000) % 4, rng)
     assert folds.shape == (1, 20_000)
-    assert (folds == 0).sum() == pytest.approx(MOST_HELD_OUT, rel=0.1)
+    assert (folds == 0).sum() == pytest.approx(MAX_TESTED, rel=0.1)
 
 
 def test_of_very_many_labels_those_that_were_held_out_stay_so(rng):
@@ -115,13 +115,13 @@ def test_of_very_many_labels_those_that_were_held_out_stay_so(rng):
 
 def test_a_row_is_in_the_same_part_in_all_divisions(rng):
     folds = divide(np.array([0, 1, 1, 1, 2, 2, 2, 2]), rng)
-    parts = judged_together(folds).reshape(len(folds), 7)
+    parts = joint_parts(folds).reshape(len(folds), 7)
     assert_array_equal(parts, np.broadcast_to(folds[0, 1:], parts.shape))
 
 
 def test_rows_held_out_in_one_fold_are_judged_in_parts_too(rng):
     folds = divide(np.arange(20_000) % 4, rng)
-    parts = judged_together(folds)
+    parts = joint_parts(folds)
     assert len(parts) == (folds == 0).sum()
     assert np.bincount(parts).min() > len(parts) / FOLDS * 0.8
 
@@ -179,14 +179,14 @@ def test_each_part_of_the_rows_is_blended_with_weights_from_the_others(rng):
         mixed = np.tensordot(fit_slowly(A[:, rest], codes[rest], EVEN / 3), A, 1)
         slow[~rest] = mixed[~rest] * np.linalg.norm(whole) / np.linalg.norm(mixed)
     t = slow_temperature(slow, codes, DOUBT)
-    assert_allclose(found.held_out, t * slow, atol=0.02 * np.abs(t * slow).max())
+    assert_allclose(found.out_of_fold, t * slow, atol=0.02 * np.abs(t * slow).max())
     assert_allclose(np.tensordot(found.scales, A, 1), t * whole, atol=0.02 * np.abs(t * whole).max())
 
 
 def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_judged_by(rng):
     A, codes = opinions(rng)
     other = np.where(PARTS == 0, (codes + 1) % 3, codes)
-    one, two = (blend(A, known, EVEN, PARTS).held_out[PARTS == 0] for known in (codes, other))
+    one, two = (blend(A, known, EVEN, PARTS).out_of_fold[PARTS == 0] for known in (codes, other))
     assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), atol=1e-9)
 
 
@@ -198,15 +198,15 @@ def test_experts_that_know_nothing_are_right_as_often_as_chance(rng):
         codes = rng.permutation(np.arange(20) % 2)
         noise = rng.normal(size=(6, 20, 2))
         found = blend(noise - noise.mean(axis=2, keepdims=True), codes, np.ones(6), np.arange(20) % FOLDS)
-        right.append((found.held_out.argmax(axis=1) == codes).mean())
-        sure.append(softmax(found.held_out, axis=1).max(axis=1).mean())
+        right.append((found.out_of_fold.argmax(axis=1) == codes).mean())
+        sure.append(softmax(found.out_of_fold, axis=1).max(axis=1).mean())
     assert 0.4 < np.mean(right) < 0.53
     assert np.mean(sure) < 0.57
 
 
 def test_experts_without_evidence_make_a_blend_without_evidence():
     found = blend(np.zeros((3, 60, 2)), np.arange(60) % 2, EVEN, PARTS)
-    assert_array_equal(found.held_out, np.zeros((60, 2)))
+    assert_array_equal(found.out_of_fold, np.zeros((60, 2)))
     assert np.isfinite(found.scales).all()
     assert_allclose(found.weights, 1 / 3)
 
@@ -214,8 +214,8 @@ def test_experts_without_evidence_make_a_blend_without_evidence():
 def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
     A, codes = opinions(rng, k=600)
     found = blend(A, codes, EVEN, np.arange(600) % FOLDS)
-    right = (found.held_out.argmax(axis=1) == codes).mean()
-    assert softmax(found.held_out, axis=1).max(axis=1).mean() == pytest.approx(right, abs=0.03)
+    right = (found.out_of_fold.argmax(axis=1) == codes).mean()
+    assert softmax(found.out_of_fold, axis=1).max(axis=1).mean() == pytest.approx(right, abs=0.03)
 
 
 def test_blindly_each_expert_counts_by_its_trust():

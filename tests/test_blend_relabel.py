@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from greenlabel import BlendedClassifier, GreenClassifier
 from greenlabel.blend.row_experts import KernelExpert, RowExpert
-from greenlabel.blend.task import few_added
+from greenlabel.blend.task import another_draw, few_added
+from greenlabel.datasets import keep_labels
 from greenlabel.labels.encoding import read_labels
 
 ROW_EXPERTS = ["trees", "logistic", "rbf kernel", "laplace kernel"]
@@ -35,10 +36,10 @@ def blend_of(model):
     return {expert.name: expert for expert in model.fitted_.predictor.experts}
 
 
-def held_out_of(model, row):
-    """{expert: evidence (r, c)} that a labelled row was held out with."""
-    place = np.searchsorted(model.fitted_.labels.rows, row)
-    return {name: blend_of(model)[name].held_out[:, place] for name in ROW_EXPERTS}
+def evidence_in_tests(model, row):
+    """{expert: evidence (r, c)} that a labelled row was tested with."""
+    index = np.searchsorted(model.fitted_.labels.rows, row)
+    return {name: blend_of(model)[name].out_of_fold[:, index] for name in ROW_EXPERTS}
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_few_labels_more_fit_one_model_of_each_row_expert(clouds, fits):
     model.relabel(few)
     assert not fits
     model.relabel(with_labels(few, free[:7], y[free[:7]]))
-    assert len(fits) == 4 * 11
+    assert len(fits) == 4 * 6 - 5  # five folds; those of the trees have fewer trees, and are not counted
 
 
 @pytest.mark.parametrize("code", [-1, 1], ids=["gone", "changed"])
@@ -80,11 +81,11 @@ def test_a_label_that_was_taken_back_is_forgotten_by_all_folds(code, clouds):
     wrong = np.flatnonzero(few == 0)[0]
     other = with_labels(few, wrong, code)
     model = BlendedClassifier(random_state=0).fit(X, few)
-    before = {name: blend_of(model)[name].held_out for name in ROW_EXPERTS}
+    before = {name: blend_of(model)[name].out_of_fold for name in ROW_EXPERTS}
     model.relabel(other)
     others, stay = model.fitted_.labels.rows != wrong, np.flatnonzero(few != -1) != wrong
     for name in ROW_EXPERTS:
-        assert (blend_of(model)[name].held_out[:, others] != before[name][:, stay]).any(), name
+        assert (blend_of(model)[name].out_of_fold[:, others] != before[name][:, stay]).any(), name
 
 
 def test_experts_of_ones_own_are_fitted_once_too(clouds, fits):
@@ -111,9 +112,60 @@ def test_experts_of_ones_own_are_fitted_once_too(clouds, fits):
         ([3] * 10 + [4] * 10 + [-1] * 4, False),
     ],
 )
-def test_few_are_a_tenth_more_labels_of_the_same_classes(other, expected):
+def test_tests_stay_with_a_tenth_more_labels_of_the_same_classes(other, expected):
     before, now = (read_labels(y, 24, "test") for y in ([0] * 10 + [1] * 10 + [-1] * 4, other))
     assert few_added(before, now) is expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (range(20, 40), True),
+        ([0, 1, *range(20, 38)], True),  # a tenth stays
+        ([0, 1, 2, *range(20, 37)], False),  # more than that: the others may have been wrong
+        (range(20, 42), True),
+        (range(20, 43), False),  # many more labels deserve tests of their own
+        (range(20, 37), False),
+    ],
+)
+def test_tests_stay_with_another_draw_of_as_many_labels(rows, expected):
+    y = np.arange(60) % 2
+    before, now = (
+        read_labels(with_labels(np.full(60, -1), list(r), y[list(r)]), 60, "test") for r in (range(20), rows)
+    )
+    assert another_draw(before, now) is expected
+    changed = with_labels(np.full(60, -1), list(rows), y[list(rows)])
+    changed[0] = 1  # contradicts the fit
+    assert not another_draw(before, read_labels(changed, 60, "test"))
+
+
+def test_another_draw_fits_one_model_of_each_expert_which_the_models_of_the_fit_test(clouds, fits):
+    X, y, few = clouds
+    other = keep_labels(np.where(few == -1, y, -1), 20, random_state=1)
+    model = BlendedClassifier(random_state=0).fit(X, few)
+    rows = np.flatnonzero(other != -1)
+    of_fit = {name: expert.evidence_on_rows(model.fitted_.features, rows) for name, expert in blend_of(model).items()}
+    fits.clear()
+    model.relabel(other)
+    assert sorted(fits) == sorted(ROW_EXPERTS)
+    for name, expert in blend_of(model).items():
+        for division in expert.out_of_fold:
+            assert_allclose(division, of_fit[name], atol=1e-12, err_msg=name)
+    fitted = BlendedClassifier(random_state=0).fit(X, other)
+    for name in ROW_EXPERTS:
+        assert_array_equal(blend_of(model)[name].evidence(X), blend_of(fitted)[name].evidence(X), err_msg=name)
+    assert (model.transduction_ == y).mean() > 0.7
+
+
+def test_on_noise_experts_stay_right_by_chance_after_another_draw():
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(100, 20)), rng.permutation(np.repeat([0, 1], 50))
+        first, other = (np.where((np.arange(100) >= start) & (np.arange(100) < start + 50), y, -1) for start in (0, 50))
+        scores = BlendedClassifier(random_state=0).fit(X, first).relabel(other).expert_scores_
+        found.append([one["accuracy"] for one in scores.values()])
+    assert (np.mean(found, axis=0) < 0.5 + 3 * 0.5 / np.sqrt(10 * 50)).all()
 
 
 def test_the_model_of_all_labels_knows_the_new_ones(clouds):
@@ -133,7 +185,7 @@ def test_the_evidence_of_a_new_row_does_not_know_its_label(clouds):
     X, _, few = clouds
     row = np.flatnonzero(few == -1)[3]
     model = BlendedClassifier(random_state=0).fit(X, few)
-    straight, *others = (held_out_of(model.relabel(with_labels(few, row, code)), row) for code in range(3))
+    straight, *others = (evidence_in_tests(model.relabel(with_labels(few, row, code)), row) for code in range(3))
     for other in others:
         for name in ROW_EXPERTS:
             assert_array_equal(other[name], straight[name], err_msg=name)
@@ -169,12 +221,12 @@ def test_labels_in_between_do_not_matter(clouds):
 
 def test_a_label_more_than_are_held_out_in_folds_is_learned_anew(clouds, monkeypatch):
     """One division instead of two: the evidence of the fit has another shape."""
-    monkeypatch.setattr("greenlabel.blend.weights.MOST_HELD_OUT", 60)
+    monkeypatch.setattr("greenlabel.blend.weights.MAX_TESTED", 60)
     X, y, few = clouds
     free = np.flatnonzero(few == -1)[:3]
     model = BlendedClassifier(random_state=0).fit(X, few)
     model.relabel(with_labels(few, free, y[free]))
-    assert blend_of(model)["trees"].held_out.shape == (1, 63, 3)
+    assert blend_of(model)["trees"].out_of_fold.shape == (1, 63, 3)
     assert (model.transduction_ == y).mean() > 0.7
 
 

@@ -42,7 +42,7 @@ def test_no_expert_sees_the_label_it_is_tested_on(blobs):
 
     def held_out(codes):
         learned = learn_all(experts, Task(X, Labels(60, np.arange(3), rows, codes), fold))
-        return {expert.name: expert.held_out for expert in learned}
+        return {expert.name: expert.out_of_fold for expert in learned}
 
     straight = held_out(y[rows])
     for place in (0, 7, 14):
@@ -202,7 +202,7 @@ def test_a_class_of_one_label_among_larger_ones_works(blobs, few):
 
 
 def test_many_labels_are_held_out_once(monkeypatch, clouds):
-    monkeypatch.setattr("greenlabel.blend.weights.MOST_HELD_OUT", 50)
+    monkeypatch.setattr("greenlabel.blend.weights.MAX_TESTED", 50)
     monkeypatch.setattr("greenlabel.blend.row_experts.KERNEL_ROWS", 40)
     X, y = clouds
     model = BlendedClassifier(random_state=0).fit(X, np.where(np.arange(200) < 150, y, -1))

@@ -584,7 +584,7 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
         "take-rows",
         "nearest-anchors",
         "sum-products",
-        "answer-all-rows",
+        "predict-all-rows",
         "predict-new-rows",
     } <= names
 

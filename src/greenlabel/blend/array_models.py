@@ -1,4 +1,4 @@
-"""Trees and a logistic regression as plain arrays, which answer as scikit-learn's own do, to the last bit.
+"""Trees and a logistic regression as plain arrays, which predict as scikit-learn's own do, to the last bit.
 
     Trees       p = 1/T sum_t value[leaf_t(x)]          leaf_t: from the root of tree t to the left while
                                                         x[feature] <= threshold, to the right otherwise

@@ -20,7 +20,7 @@ class BlendedClassifier(TransductiveClassifier):
     """The Green function and ordinary models, weighted by how each does on labelled rows it has not seen.
 
     On some data a graph is the best model, on other data trees or a linear model are. The blend needs no such
-    knowledge: it asks them all, weights each by the labelled rows held out from it, and is usually about as good
+    knowledge: it asks them all, weights each by labelled rows that it has not seen, and is usually about as good
     as the best of them.
 
     Parameters
@@ -31,12 +31,13 @@ class BlendedClassifier(TransductiveClassifier):
         logistic regression and two kernels. A list names your own: greenlabel classifiers, which see all rows, and
         scikit-learn classifiers with predict_proba, which see the labelled ones; they get the features as they are.
     class_shares : None, "labels", "balanced", mapping or array, default None
-        Shares of the classes that the answer for all rows must have: those among the given labels, equal ones, or
+        Shares of the classes that the predictions for all rows must have: those among the given labels, equal ones, or
         {class: share}, or one share per class in the order of ``classes_``. A share may be a range (low, high). With
-        None they are estimated, and only lean on the answer.
+        None they are estimated, and only draw the predictions towards them.
     refine : "auto" or bool, default "auto"
-        Whether answers under class_shares are refined over the graph: spread and decided anew until they stay. "auto"
-        does so where the graph is about as good as the blend on held-out rows, and refined about as good as before.
+        Whether predictions under class_shares are refined over the graph: spread and decided anew until they stay.
+        "auto" does so where the graph is about as good as the blend on out-of-fold rows, and refined about as good as
+        before.
     random_state : int, RandomState or None
         Seeds the folds, the trees and the search for neighbours.
 
@@ -45,23 +46,24 @@ class BlendedClassifier(TransductiveClassifier):
     classes_, scores_, label_distributions_, transduction_, n_features_in_
         As in GreenClassifier; scores are log-probabilities up to a constant of the row.
     mu_, n_components_, reached_
-        Of the first expert that is a graph. A row that its labels do not reach is answered by the other experts.
+        Of the first expert that is a graph. A row that its labels do not reach is predicted by the other experts.
     weights_ : {name: weight}
         The part of each expert in the evidence that is added up; they sum to 1.
     experts_ : {name: fitted model}
-    expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on held-out rows, and the same of the "blend"
+    expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on out-of-fold rows, and the same of the "blend"
     estimated_accuracy_ : float with ``low`` and ``high``
-        Share of unlabelled rows that are right, as held-out rows and confidences suggest, and a 90 % interval.
-    class_shares_ : (c,) the shares of the classes among the answers
-    refined_ : whether the answers were refined over the graph
+        Share of unlabelled rows that are right, as out-of-fold rows and confidences suggest, and a 90 % interval.
+    class_shares_ : (c,) the shares of the classes among the predictions
+    refined_ : whether the predictions were refined over the graph
 
-    With a single label per class nothing can be held out: the graph then counts four times as much as each other
+    With a single label per class nothing can be tested: the graph then counts four times as much as each other
     expert, probabilities are an order and no promise, and the interval is (0, 1). ``leave_one_out`` of a blend gives
     its out-of-fold scores.
 
     ``relabel`` keeps the graphs, the weighted ones too: the weights of the features stay as the labels of the fit made
-    them, and everything else is learned anew. With the labels of the fit it gives the answer of the fit, with others
-    that of a fit with these feature weights. Where labels have become many more, ``fit`` again.
+    them. With a few labels more, or another draw of about as many, experts keep the weights that tests of the fit's
+    models give them; with other labels they are tested anew, once instead of twice. With the labels of the fit the
+    result is that of the fit. Where labels have become many more, ``fit`` again.
 
     Examples
     --------
@@ -82,8 +84,7 @@ class BlendedClassifier(TransductiveClassifier):
     def relabel(self, y: Any) -> Self:
         """Other labels on the same graphs; features keep the weights that the labels of the fit gave them.
 
-        The rows of the fit's labels stay in their folds, so out-of-fold predictions stay honest. Without a weighted
-        graph among the experts, the result is that of a new fit, unless at most a tenth of the labels are added.
+        All experts learn the new labels. Only their tests are cheaper than those of a fit, see above.
         """
         return super().relabel(y)
 

@@ -9,7 +9,6 @@ What an expert is stands in ``task``, those that see labelled rows only in ``row
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from functools import partial
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.blend.row_experts import KernelExpert, KernelRidge, RowExpert, TreesExpert
-from greenlabel.blend.task import Expert, Floats, Ints, Task
+from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
@@ -36,7 +35,7 @@ MakePropagators = Callable[[Any], Candidates]
 ANCHORED_ROWS = 200_000  # beyond so many rows the graph is an anchored one
 WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted graph, built FOLDS + 1 times and kept
 TREES = 100
-ROUGHLY = 1e-3  # tolerance of held-out scores
+ROUGHLY = 1e-3  # tolerance of out-of-fold scores
 FINELY = 1e-8  # tolerance of the scores of a weighted graph, whose neighbours are approximate too
 WHOLE = -3  # in place of a fold: the graph of all labels
 
@@ -55,25 +54,31 @@ class GraphExpert(Expert):
         with same_on_all_threads(X.shape[0]):
             self.candidates = (make or shell.propagators)(X)
 
-    def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert = copy(self)
-        with same_on_all_threads(task.labels.n):
-            fitted = self.shell.labelled(self.candidates, task.labels)
-        expert.model = self.shell.with_fitted(fitted, self._d, candidates=self.candidates)
-        fold, propagation = task.folds[0], fitted.propagation
+    def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
+        self._learn_all(task)
+        fold, propagation = task.folds[0], self.model.fitted_.propagation
         parts = in_parallel(
             lambda number: propagation.out_of_fold(np.where(fold == number, number, -1), ROUGHLY),
             np.unique(fold[fold >= 0]),
         )
-        expert.held_out = task.in_all_divisions(evidence(sum(parts, task.nothing()[0])))
-        expert.own_evidence = graph_evidence(propagation.scores, propagation.reached)
-        return expert
+        self.out_of_fold = task.in_all_divisions(evidence(sum(parts, task.nothing()[0])))
+
+    def _learn_all(self, task: Task) -> None:
+        with same_on_all_threads(task.labels.n):
+            fitted = self.shell.labelled(self.candidates, task.labels)
+        self.model = self.shell.with_fitted(fitted, self._d, candidates=self.candidates)
+
+    def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
+        return evidence_on(learned.model, rows)
+
+    def _own_evidence(self, task: Task) -> Floats:
+        return evidence_on(self.model, slice(None))
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model.fitted_.predictor.scores(X))
 
     def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
-        return graph_evidence(self.model.scores_[rows], self.model.reached_[rows])
+        return evidence_on(self.model, rows)
 
     def for_prediction(self) -> Self:
         return with_slim_model(super().for_prediction())
@@ -107,26 +112,36 @@ class WeightedGraph(Expert):
         self.name, self.shell, self._make, self._trees = name, shell, make, trees
         self.graphs: dict[int, Candidates] = {}  # of each fold and of WHOLE
 
-    def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert, labels, fold, first = copy(self), task.labels, task.folds[0], task.nothing()[0]
+    def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
+        labels, fold, first = task.labels, task.folds[0], task.nothing()[0]
         numbers = np.unique(fold[fold >= 0]).tolist()
         if not self.graphs:
-            expert._build(task.X, learned[self._trees], numbers)
+            self._build(task.X, learned[self._trees], numbers)
 
         def spread(number: int) -> Propagation:
             out = fold == number
-            graphs = expert.graphs.get(number, expert.graphs[WHOLE])
-            propagation = graphs.propagate(labels.without(out), FINELY if graphs is expert.graphs[WHOLE] else ROUGHLY)
+            graphs = self.graphs.get(number, self.graphs[WHOLE])
+            propagation = graphs.propagate(labels.without(out), FINELY if graphs is self.graphs[WHOLE] else ROUGHLY)
             rows = labels.rows[out]
             first[out] = graph_evidence(propagation.scores[rows], propagation.reached[rows])
             return propagation
 
         whole, *_ = in_parallel(spread, [WHOLE, *numbers])
+        self._set_model(whole, task)
+        self.out_of_fold = task.in_all_divisions(first)
+
+    def _learn_all(self, task: Task) -> None:
+        self._set_model(self.graphs[WHOLE].propagate(task.labels, FINELY), task)
+
+    def _set_model(self, whole: Propagation, task: Task) -> None:
         fitted = LabelledGraph(whole, wants_offsets=True)
-        expert.model = self.shell.with_fitted(fitted, task.X.shape[1], candidates=expert.graphs[WHOLE])
-        expert.held_out = task.in_all_divisions(first)
-        expert.own_evidence = graph_evidence(whole.scores, whole.reached)
-        return expert
+        self.model = self.shell.with_fitted(fitted, task.X.shape[1], candidates=self.graphs[WHOLE])
+
+    def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
+        return evidence_on(learned.model, rows)
+
+    def _own_evidence(self, task: Task) -> Floats:
+        return evidence_on(self.model, slice(None))
 
     def _build(self, X: Any, trees: Expert, numbers: list[int]) -> None:
         assert isinstance(trees, TreesExpert)
@@ -145,10 +160,15 @@ class WeightedGraph(Expert):
         return graph_evidence(*self.model.fitted_.predictor.scores(weighted(X, self.factor)))
 
     def evidence_on_rows(self, X: Any, rows: Ints) -> Floats:
-        return graph_evidence(self.model.scores_[rows], self.model.reached_[rows])
+        return evidence_on(self.model, rows)
 
     def for_prediction(self) -> Self:
         return with_slim_model(super().for_prediction())
+
+
+def evidence_on(model: GraphClassifier, rows: Any) -> Floats:
+    """Evidence for some rows of the fit of a model."""
+    return graph_evidence(model.scores_[rows], model.reached_[rows])
 
 
 def graph_evidence(F: Floats, is_reached: NDArray[np.bool_]) -> Floats:

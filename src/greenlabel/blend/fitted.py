@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import one_thread
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
-from greenlabel.blend.task import Expert, Task, few_added, learn_all
+from greenlabel.blend.task import Expert, Task, another_draw, few_added, learn_all
 from greenlabel.blend.weights import (
-    DIVISIONS,
     NEW,
     Blend,
     accuracy_and_loss,
@@ -26,7 +25,7 @@ from greenlabel.blend.weights import (
     blend_blindly,
     divide,
     divide_again,
-    judged_together,
+    joint_parts,
     probabilities_of,
     scale_to_confidence,
 )
@@ -62,17 +61,20 @@ class BlendSetup:
     first: "FirstLabels | None" = None  # those of the fit
 
     def task(self, labels: Labels) -> Task:
-        """What the experts learn, and the folds of the labels: where something stays that was made for the first ones,
-        rows stay in theirs.
+        """What the experts learn, and how they are tested. Other labels than the first are divided into folds once.
+
+        Rows stay in the folds of the fit where something stays that was made for these.
         """
         rng = np.random.default_rng(self.seed)
         coded = Labels(labels.n, np.arange(len(labels.classes)), labels.rows, labels.codes)
         if self.first is None:
             return Task(self.X, coded, divide(labels.codes, rng))
-        keeps_folds = few_added(self.first.labels, labels)
-        if keeps_folds or any(isinstance(expert, WeightedGraph) for expert in self.experts):
-            return Task(self.X, coded, divide_again(labels.codes, self.first.folds[labels.rows], rng), keeps_folds)
-        return Task(self.X, coded, divide(labels.codes, rng))
+        adds_few = few_added(self.first.labels, labels)
+        if not adds_few and not any(isinstance(expert, WeightedGraph) for expert in self.experts):
+            return Task(self.X, coded, divide(labels.codes, rng))  # nothing was made for the first labels
+        keeps_tests = adds_few or another_draw(self.first.labels, labels)
+        folds = divide_again(labels.codes, self.first.folds[labels.rows], rng)
+        return Task(self.X, coded, folds if keeps_tests else folds[:1], keeps_tests, is_first=False)
 
     def learned(self, experts: list[Expert], labels: Labels, folds: Ints) -> "BlendSetup":
         """The same with experts whose graphs stay, and the labels and folds that these were made for."""
@@ -152,7 +154,7 @@ class BlendPredictor(Predictor):
         refined = self.refined
         if refined is not None:
             refined = refined.with_fitted(refined.fitted_.for_scores(), refined.n_features_in_)
-        slim = replace(self.blend, held_out=self.blend.held_out[:0], codes=self.blend.codes[:0])
+        slim = replace(self.blend, out_of_fold=self.blend.out_of_fold[:0], codes=self.blend.codes[:0])
         experts = [expert.for_prediction() for expert in self.experts]
         return replace(self, experts=experts, blend=slim, refined=refined)
 
@@ -217,7 +219,7 @@ class FittedBlend(BlendForPrediction):
         """Out-of-fold scores, the mean over divisions; zero where a row is the only one of its class."""
         tested = self.folds >= 0
         F = np.zeros((*tested.shape, len(self.labels.classes)))
-        F[tested] = self.predictor.blend.held_out
+        F[tested] = self.predictor.blend.out_of_fold
         return (F.sum(axis=0) / np.maximum(tested.sum(axis=0), 1)[:, None])[indices]
 
     def cross_validated(self, max_rows: int, tests_all: bool = False) -> tuple[Ints, Ints, Floats]:
@@ -229,10 +231,10 @@ class FittedBlend(BlendForPrediction):
         """How each expert alone and the blend do on out-of-fold rows."""
         tested, b = self.folds >= 0, self.predictor.blend
         found = {
-            expert.name: {**accuracy_and_loss(own * expert.held_out[tested], b.codes), "weight": float(w)}
+            expert.name: {**accuracy_and_loss(own * expert.out_of_fold[tested], b.codes), "weight": float(w)}
             for expert, own, w in zip(self.predictor.experts, b.own, b.weights, strict=True)
         }
-        return found | {"blend": {**accuracy_and_loss(b.held_out, b.codes), "weight": 1.0}}
+        return found | {"blend": {**accuracy_and_loss(b.out_of_fold, b.codes), "weight": 1.0}}
 
     def evidence_on_rows(self, rows: Ints) -> dict[str, Floats]:
         """What each expert adds to the scores (r, c) of some rows; what draws them to class shares is one more part.
@@ -283,7 +285,7 @@ def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetu
     for expert, scale in zip(experts, b.scales, strict=True):
         F += scale * expert.own_evidence
         del expert.own_evidence  # as large as F, and part of it now
-    shift = shift_to_suggested_shares(b, F, labels) if bounds is None else np.zeros(F.shape[1])
+    shift = shift_to_suggested_shares(b, F, labels, len(folds)) if bounds is None else np.zeros(F.shape[1])
     predictor = BlendPredictor(experts, b, setup.scaling, shift)
     fitted = FittedBlend(labels, predictor, setup.X, F + shift, folds)
     if bounds is not None:
@@ -298,7 +300,7 @@ def weigh(experts: list[Expert], labels: Labels, folds: Ints) -> Blend:
         margins = np.array([typical_margin(expert.own_evidence) for expert in experts])
         return blend_blindly(margins, len(labels.classes), trust)
     codes = np.broadcast_to(labels.codes, tested.shape)[tested]
-    return blend(np.stack([expert.held_out[tested] for expert in experts]), codes, trust, judged_together(folds))
+    return blend(np.stack([expert.out_of_fold[tested] for expert in experts]), codes, trust, joint_parts(folds))
 
 
 def typical_margin(A: Floats) -> float:
@@ -307,12 +309,12 @@ def typical_margin(A: Floats) -> float:
     return float(np.median(margin[margin > 0])) if (margin > 0).any() else 0.0
 
 
-def shift_to_suggested_shares(b: Blend, F: Floats, labels: Labels) -> Floats:
+def shift_to_suggested_shares(b: Blend, F: Floats, labels: Labels, n_divisions: int) -> Floats:
     """What draws the scores towards the shares of the classes that the data suggests (c,)."""
     if not len(b.codes):
         return np.zeros(F.shape[1])
     p_mean = probabilities_of(F).mean(axis=0)
-    suggested = suggested_shares(probabilities_of(b.held_out), b.codes, p_mean, labels.shares, DIVISIONS)
+    suggested = suggested_shares(probabilities_of(b.out_of_fold), b.codes, p_mean, labels.shares, n_divisions)
     return np.log(suggested / labels.shares)
 
 

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,85 +18,68 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from greenlabel._common.threads import in_parallel, one_thread
-from greenlabel.blend.task import Expert, Floats, Ints, Task
+from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
 from greenlabel.blend.weights import log_evidence
 from greenlabel.graph.distances import all_distances, row_blocks
-from greenlabel.labels.encoding import Labels
 
 KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
+FEWER_TREES = 0.4  # part of the trees that a fold has at a relabel
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What an expert has learned from some labels."""
-
-    labels: Labels
-    held_out: Floats  # (r, l, c) as of an expert
-    model: Any
-
-
 class RowExpert(Expert):
-    """``estimator`` has predict_proba. All classes are in all folds, so its columns are the classes.
-
-    Where a few labels were added since the fit (``task.keeps_folds``), only the model of all labels is fitted again.
-    The evidence of rows that were held out at the fit stays: it comes from models that did not see their labels. The
-    new rows are answered by the model of all labels of the fit, which has not seen theirs either.
-    """
-
-    _first: Learned | None = None  # from the labels of the fit
+    """``estimator`` has predict_proba. All classes are in all folds, so its columns are the classes."""
 
     def __init__(self, name: str, estimator: Any):
         self.name, self.estimator = name, estimator
 
-    def learn(self, task: Task, learned: dict[str, Expert]) -> Self:
-        expert, X = copy(self), dense_if_small(task.X[task.labels.rows])
-        first = self._first
+    def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
+        X, codes, splits = labelled_rows(task), task.labels.codes, list(task.splits())
         with quiet():
-            if task.keeps_folds and first is not None and len(first.held_out) == len(task.folds):
-                with one_thread():  # as where folds are fitted side by side, so that models are the same to the bit
-                    expert._learn_more(task, X, first)
-            else:
-                expert._learn_folds(task, X)
-        if first is None:
-            expert._first = Learned(task.labels, expert.held_out, expert.model)
-        expert.own_evidence = expert.evidence(task.X)
-        return expert
-
-    def _learn_folds(self, task: Task, X: Any) -> None:
-        codes, splits = task.labels.codes, list(task.splits())
-        whole, *models = in_parallel(
-            lambda out: self._fit(X, codes) if out is None else self._fit(X[~out], codes[~out]),
-            [None, *(out for _, out in splits)],
-        )
+            whole, *models = in_parallel(
+                lambda out: self._fit(X, codes) if out is None else self._fit_fold(X[~out], codes[~out], task),
+                [None, *(out for _, out in splits)],
+            )
         self.model = whole
-        self.held_out = task.nothing()
+        self.out_of_fold = task.nothing()
         for (division, out), model in zip(splits, models, strict=True):
-            self.held_out[division, out] = self._answer(model, X[out])
+            self.out_of_fold[division, out] = self._evidence(model, X[out])
         self._remember(models)
 
-    def _learn_more(self, task: Task, X: Any, first: Learned) -> None:
-        is_new = ~np.isin(task.labels.rows, first.labels.rows)
-        self.held_out, self.model = task.nothing(), first.model
-        self.held_out[:, ~is_new] = first.held_out
-        if is_new.any():
-            self.held_out[:, is_new] = self._answer(first.model, X[is_new])
-            self.model = self._fit(X, task.labels.codes)
+    def _learn_all(self, task: Task) -> None:
+        with quiet(), one_thread():  # as where folds are fitted side by side, so that models are the same to the bit
+            self.model = self._fit(labelled_rows(task), task.labels.codes)
+
+    def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
+        return self._evidence(learned.model, dense_if_small(X[rows])) if len(rows) else self._nothing(learned)
+
+    def _nothing(self, learned: Learned) -> Floats:
+        return learned.out_of_fold[0, :0]
+
+    def _own_evidence(self, task: Task) -> Floats:
+        return self.evidence(task.X)
 
     def _fit(self, X: Any, codes: Ints) -> Any:
         return clone(self.estimator).fit(X, codes)
 
-    def _remember(self, models: list[Any]) -> None:
-        """What is to be known of the models of the folds beside their answers: nothing."""
+    def _fit_fold(self, X: Any, codes: Ints, task: Task) -> Any:
+        return self._fit(X, codes)
 
-    def _answer(self, model: Any, X: Any) -> Floats:
+    def _remember(self, models: list[Any]) -> None:
+        """What is to be known of the models of the folds beside their evidence: nothing."""
+
+    def _evidence(self, model: Any, X: Any) -> Floats:
         return log_evidence(model.predict_proba(X))
 
     def evidence(self, X: Any) -> Floats:
-        def answer(rows: slice) -> Floats:
-            return self._answer(self.model, dense_if_small(X[rows]))
+        def of_block(rows: slice) -> Floats:
+            return self._evidence(self.model, dense_if_small(X[rows]))
 
-        return np.concatenate(in_parallel(answer, row_blocks(*X.shape)))
+        return np.concatenate(in_parallel(of_block, row_blocks(*X.shape)))
+
+
+def labelled_rows(task: Task) -> Any:
+    return dense_if_small(task.X[task.labels.rows])
 
 
 class TreesExpert(RowExpert):
@@ -105,13 +87,21 @@ class TreesExpert(RowExpert):
 
     importances: list[Floats]
 
+    def _fit_fold(self, X: Any, codes: Ints, task: Task) -> Any:
+        """Where labels were changed, fewer trees are enough to show what trees are worth."""
+        if task.is_first:
+            return self._fit(X, codes)
+        estimator = clone(self.estimator)
+        n_trees = max(1, round(FEWER_TREES * estimator.n_estimators))
+        return estimator.set_params(n_estimators=n_trees).fit(X, codes)
+
     def _remember(self, models: list[Any]) -> None:
         self.importances = [model.feature_importances_ for model in models]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without warnings of models that have not converged or see few classes: held-out rows tell what they are worth."""
+    """Without warnings of models that have not converged or see few classes: tested rows show what they are worth."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -119,12 +109,12 @@ def quiet() -> Iterator[None]:
 
 
 class KernelExpert(RowExpert):
-    """``estimator`` is a KernelRidge, which answers with scores instead of probabilities."""
+    """``estimator`` is a KernelRidge, which gives scores instead of probabilities."""
 
     def _fit(self, X: Any, codes: Ints) -> Any:
         return copy(self.estimator).fit(X, codes)
 
-    def _answer(self, model: Any, X: Any) -> Floats:
+    def _evidence(self, model: Any, X: Any) -> Floats:
         F = model.scores(X)
         return F - F.mean(axis=1, keepdims=True)
 

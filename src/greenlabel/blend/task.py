@@ -1,7 +1,7 @@
 """The task of an expert, and what every expert is.
 
     learn(task, …)     an expert that knows the labels, with
-      held_out         (r, l, c) its evidence for each labelled row, learned without the fold of that row
+      out_of_fold      (r, l, c) its evidence for each labelled row, learned without the fold of that row
       evidence(X)      (rows, c) for new rows; all zeros where it has nothing to say
       own_evidence     (n, c) for the rows of the data
 
@@ -9,6 +9,7 @@ An expert is not changed by learning: ``learn`` returns another one.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from greenlabel.labels.encoding import Labels
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-FEW = 0.1  # of the labels of the fit: where no more are added, what was learned from them without a fold is kept
+FEW = 0.1  # of the labels of the fit
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Task:
     X: Any  # (n, d)
     labels: Labels
     folds: Ints  # (r, l)
-    keeps_folds: bool = False  # whether these are the labels of the fit, in the same folds, and a few more
+    keeps_tests: bool = False  # whether what experts said of labelled rows at the fit still tests them
+    is_first: bool = True  # whether these are the labels of the fit
 
     def splits(self) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """(division, which labelled rows are out) for each fold of each division."""
@@ -46,26 +48,90 @@ class Task:
 
 
 def few_added(before: Labels, now: Labels) -> bool:
-    """Whether all labels are as before, but for a few more of the same classes."""
+    """Whether all labels are as before, but for at most a tenth more of the same classes."""
+    n_before = len(before.rows)
+    return n_unchanged(before, now) == n_before and len(now.rows) <= (1 + FEW) * n_before
+
+
+def another_draw(before: Labels, now: Labels) -> bool:
+    """Whether about as many labels take the place of nearly all that there were, and none contradicts them.
+
+    A few labels that are taken back were probably wrong: then this is none.
+    """
+    n_before, n_stay = len(before.rows), n_unchanged(before, now)
+    return 0 <= n_stay <= FEW * n_before and abs(len(now.rows) - n_before) <= FEW * n_before
+
+
+def n_unchanged(before: Labels, now: Labels) -> int:
+    """How many labels stand as they were; -1 where the classes differ, or a row changed its class."""
     if not np.array_equal(before.classes, now.classes):
-        return False
-    stays = np.isin(now.rows, before.rows)
-    all_stay = np.array_equal(now.rows[stays], before.rows) and np.array_equal(now.codes[stays], before.codes)
-    return all_stay and len(now.rows) <= (1 + FEW) * len(before.rows)
+        return -1
+    _, first, second = np.intersect1d(before.rows, now.rows, return_indices=True)
+    return len(first) if np.array_equal(before.codes[first], now.codes[second]) else -1
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What an expert has learned from the labels of the fit."""
+
+    labels: Labels
+    out_of_fold: Floats  # (r, l, c) as of an expert
+    model: Any
 
 
 class Expert:
-    """A name and evidence; ``model`` is what the user sees of it."""
+    """A name and evidence; ``model`` is what the user sees of it.
+
+    A subclass defines
+        _learn_folds(task, learned)     model and out_of_fold, from the labels alone
+        _learn_all(task)                model alone
+        _evidence_of(learned, X, rows)  evidence of a model of the fit for some rows whose labels it has not seen
+        evidence(X), own_evidence
+
+    Where the tests of the fit stay (``task.keeps_tests``), only the model of all labels is learned again. Rows that had
+    a label at the fit keep their out-of-fold evidence, which comes from models that did not see it. The model of the
+    fit tests the other rows: it has not seen their labels either.
+    """
 
     name: str
     model: Any
     trust: float = 1.0  # what it is worth, relative to others, before any evidence
-    held_out: Floats
+    out_of_fold: Floats
     own_evidence: Floats
     needed: tuple[str, ...] = ("name", "model")  # attributes without which there is no evidence for new rows
+    first: Learned | None = None  # from the labels of the fit
 
     def learn(self, task: Task, learned: "dict[str, Expert]") -> Self:
         """This expert, knowing the labels; ``learned`` are those that were asked before it."""
+        expert, first = copy(self), self.first
+        if first is None or not task.keeps_tests or len(first.out_of_fold) != len(task.folds):
+            expert._learn_folds(task, learned)
+        else:
+            expert._keep_tests(task, first)
+        if first is None:
+            expert.first = Learned(task.labels, expert.out_of_fold, expert.model)
+        expert.own_evidence = expert._own_evidence(task)
+        return expert
+
+    def _keep_tests(self, task: Task, first: Learned) -> None:
+        rows = task.labels.rows
+        is_new = ~np.isin(rows, first.labels.rows)
+        self.out_of_fold, self.model = task.nothing(), first.model
+        self.out_of_fold[:, ~is_new] = first.out_of_fold[:, np.searchsorted(first.labels.rows, rows[~is_new])]
+        if is_new.any() or len(rows) < len(first.labels.rows):
+            self.out_of_fold[:, is_new] = self._evidence_of(first, task.X, rows[is_new])
+            self._learn_all(task)
+
+    def _learn_folds(self, task: Task, learned: "dict[str, Expert]") -> None:
+        raise NotImplementedError
+
+    def _learn_all(self, task: Task) -> None:
+        raise NotImplementedError
+
+    def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
+        raise NotImplementedError
+
+    def _own_evidence(self, task: Task) -> Floats:
         raise NotImplementedError
 
     def evidence(self, X: Any) -> Floats:

@@ -1,14 +1,14 @@
-"""The blend: several opinions made one, weighted by how they do on labelled rows that they did not see.
+"""The blend: evidence of several experts made one, weighted by how they do on labelled rows that they did not see.
 
-    A_e (l, c)   held-out evidence of expert e on the labelled rows, centred, times a temperature of its own
+    A_e (l, c)   out-of-fold evidence of expert e on the labelled rows, centred, times a temperature of its own
     w            argmin  - sum_i log softmax(sum_e w_e A_e)_{i y_i}  +  lambda sqrt(l) |w - w0|^2,   w >= 0
     U            sum_e w_e A_e on each fold, w from the other folds
     F            t (sum_e w_e A_e) + log(q / p)          on all rows: log-probabilities up to a constant of the row
 
 The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. Weights fit the
-rows that they were chosen by better than others, so the blend is judged by rows that did not choose them: U is the sum
+rows that they were chosen by better than others, so the blend is tested on rows that did not choose them: U is the sum
 over experts with the weights of the other folds, put on one scale, and the temperature t makes the probabilities of
-t U those of the held-out rows. Labels are often drawn class by class, so that their shares p
+t U those of the out-of-fold rows. Labels are often drawn class by class, so that their shares p
 say nothing about the data: q are the shares that the unlabelled rows suggest, drawn towards p where the experts cannot
 tell the classes apart.
 
@@ -30,24 +30,24 @@ Bools = NDArray[np.bool_]
 
 FOLDS = 5
 DIVISIONS = 2
-MOST_HELD_OUT = 2000  # labelled rows that are held out at all
+MAX_TESTED = 2000  # labelled rows that are tested at all
 DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
-DOUBT = 1.5  # observations spread over all classes that stand beside the held-out ones when t is chosen
+DOUBT = 1.5  # observations spread over all classes that stand beside the tested ones when t is chosen
 FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
 NEW = -2  # in place of a fold: the row had no label at the fit
-TYPICAL_LEAD = 2.0  # evidence of a usual row where nothing can be held out
+TYPICAL_MARGIN = 2.0  # evidence of a usual row where nothing can be tested
 
 
 def divide(codes: Ints, rng: np.random.Generator) -> Ints:
-    """Folds (r, l): which labelled rows are held out together. -1 is never held out.
+    """Folds (r, l): which labelled rows are tested together, by models without them. -1 is never tested.
 
     Each class is spread evenly over the folds, so that one of its labels always stays; a class of one label is never
-    held out. Of very many labels only some are.
+    tested. Of very many labels only some are.
     """
     counts = np.bincount(codes)
     chosen = counts[codes] > 1
-    if len(codes) > MOST_HELD_OUT:
-        chosen &= rng.uniform(size=len(codes)) < MOST_HELD_OUT / len(codes)
+    if len(codes) > MAX_TESTED:
+        chosen &= rng.uniform(size=len(codes)) < MAX_TESTED / len(codes)
         return _leave_one_of_each(np.where(chosen, 0, -1), codes)[None]
     return np.stack([np.where(chosen, _spread_evenly(codes, rng), -1) for _ in range(DIVISIONS)])
 
@@ -61,7 +61,7 @@ def _spread_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _leave_one_of_each(fold: Ints, codes: Ints) -> Ints:
-    """The folds (l,), where the first row of a class whose rows are all in one fold is held out no more."""
+    """The folds (l,), where the first row of a class whose rows are all in one fold is tested no more."""
     for code in np.unique(codes):
         places = np.flatnonzero(codes == code)
         if fold[places[0]] >= 0 and (fold[places] == fold[places[0]]).all():
@@ -73,7 +73,7 @@ def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
     """Folds (r, l) of other labels on the same rows, which what was made for the first folds may be tested by.
 
     before (l,) is the fold of each row in the first division of the fit. There it stays, unless it is the only one of
-    its class now; -1 was seen by all folds and still is never held out. A row that is NEW goes where its class has the
+    its class now; -1 was seen by all folds and still is never tested. A row that is NEW goes where its class has the
     fewest rows.
     """
     folds = divide(codes, rng)
@@ -90,10 +90,10 @@ def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
     return np.where(folds[0] >= 0, folds, -1)
 
 
-def judged_together(folds: Ints) -> Ints:
-    """Parts (k,) of the held-out rows of all divisions, one below the other: each is judged by weights of the others.
+def joint_parts(folds: Ints) -> Ints:
+    """Parts (k,) of the tested rows of all divisions, one below the other: each is tested with weights of the others.
 
-    The folds of the first division, so that a row is in the same part in all of them; where rows are held out in one
+    The folds of the first division, so that a row is in the same part in all of them; where rows are tested in one
     fold, every fifth.
     """
     part = folds[0] if folds[0].max() > 0 else np.arange(folds.shape[1]) % FOLDS
@@ -108,36 +108,36 @@ def log_evidence(p: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Blend:
-    """How the opinions of e experts are added up."""
+    """How the evidence of e experts is added up."""
 
     scales: Floats  # (e,) what the evidence of each expert is multiplied by before it is added
     own: Floats  # (e,) the temperature at which the evidence of each expert alone gives its probabilities
-    weights: Floats  # (e,) the share of each expert in the evidence on held-out rows; sum to 1
-    held_out: Floats  # (k, c) t U on the k held-out rows, all divisions below each other; empty without any
+    weights: Floats  # (e,) the share of each expert in the evidence on tested rows; sum to 1
+    out_of_fold: Floats  # (k, c) t U on the k tested rows, all divisions below each other; empty without any
     codes: Ints  # (k,) their true classes
 
 
-def blend(held_out: Floats, codes: Ints, trust: Floats, parts: Ints) -> Blend:
-    """Weights and temperature from the held-out evidence (e, k, c) of rows with these classes (k,).
+def blend(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints) -> Blend:
+    """Weights and temperature from the out-of-fold evidence (e, k, c) of rows with these classes (k,).
 
     trust (e,): how the experts weigh against each other before any evidence.
     parts (k,): the blend on the rows of a part is made with weights from the rows of all others.
     """
-    own, w = fit_weights(held_out, codes, trust)
-    U = out_of_fold(held_out, codes, trust, parts, np.tensordot(w * own, held_out, 1))
+    own, w = fit_weights(out_of_fold, codes, trust)
+    U = cross_fitted(out_of_fold, codes, trust, parts, np.tensordot(w * own, out_of_fold, 1))
     t = choose_temperature(U, codes, DOUBT)
-    part = w * own * root_mean_square(held_out)  # an expert that says nothing has no part, whatever its weight
+    part = w * own * root_mean_square(out_of_fold)  # an expert that says nothing has no part, whatever its weight
     shares = part / part.sum() if part.sum() > 0 else w / w.sum()
     return Blend(t * w * own, own, shares, t * U, codes)
 
 
-def fit_weights(held_out: Floats, codes: Ints, trust: Floats) -> tuple[Floats, Floats]:
+def fit_weights(out_of_fold: Floats, codes: Ints, trust: Floats) -> tuple[Floats, Floats]:
     """The temperature of each expert alone (e,) and its weight (e,)."""
-    own = np.array([choose_temperature(A, codes) for A in held_out])
-    return own, choose_weights(own[:, None, None] * held_out, codes, trust / trust.sum())
+    own = np.array([choose_temperature(A, codes) for A in out_of_fold])
+    return own, choose_weights(own[:, None, None] * out_of_fold, codes, trust / trust.sum())
 
 
-def out_of_fold(held_out: Floats, codes: Ints, trust: Floats, parts: Ints, whole: Floats) -> Floats:
+def cross_fitted(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints, whole: Floats) -> Floats:
     """U (k, c): the blend on each part of the rows, made with weights from the others.
 
     Weights differ in size from part to part, and a size is what a temperature is to be found for: each blend is first
@@ -146,8 +146,8 @@ def out_of_fold(held_out: Floats, codes: Ints, trust: Floats, parts: Ints, whole
     U = np.empty_like(whole)
     for number in np.unique(parts):
         here = parts == number
-        own, w = fit_weights(held_out[:, ~here], codes[~here], trust)
-        found = np.tensordot(w * own, held_out, 1)
+        own, w = fit_weights(out_of_fold[:, ~here], codes[~here], trust)
+        found = np.tensordot(w * own, out_of_fold, 1)
         size = root_mean_square(found)
         U[here] = found[here] * (root_mean_square(whole) / size if size > 0 else 1.0)
     return U
@@ -158,14 +158,14 @@ def root_mean_square(A: Floats) -> Any:
     return np.sqrt((A**2).mean(axis=(-2, -1)))
 
 
-def blend_blindly(typical_lead: Floats, c: int, trust: Floats) -> Blend:
-    """Where every class has a single label nothing can be held out: trust (e,) decides alone.
+def blend_blindly(typical_margin: Floats, c: int, trust: Floats) -> Blend:
+    """Where every class has a single label nothing can be tested: trust (e,) decides alone.
 
-    typical_lead (e,): the evidence of each expert for the best class of a usual row. Probabilities are then an order of
-    the rows, not a promise.
+    typical_margin (e,): the evidence of each expert for the best class of a usual row. Probabilities are then an order
+    of the rows, not a promise.
     """
     w = trust / trust.sum()
-    scale = np.divide(TYPICAL_LEAD, typical_lead, out=np.zeros(len(w)), where=typical_lead > 0)
+    scale = np.divide(TYPICAL_MARGIN, typical_margin, out=np.zeros(len(w)), where=typical_margin > 0)
     return Blend(w * scale, scale, w, np.empty((0, c)), np.empty(0, np.intp))
 
 
@@ -201,7 +201,7 @@ def scale_to_confidence(E: Floats, confidence: float) -> float:
 
 
 def accuracy_and_loss(A: Floats, codes: Ints) -> dict[str, float]:
-    """Share of right answers and mean log-loss of log-evidence A (k, c); nan without any row."""
+    """Share of right predictions and mean log-loss of log-evidence A (k, c); nan without any row."""
     if not len(codes):
         return {"accuracy": float("nan"), "log_loss": float("nan")}
     log_p = log_softmax(A, axis=1)[np.arange(len(codes)), codes]

@@ -1,5 +1,7 @@
 """Which labels count: what to label next, why a row got its scores, which label is wrong.
 
+    sketch        a small anchored graph of any rows, before there is any label
+    coverage      the rows that stand for most of the data that no label stands for yet
     explaining    the exact part of every given label in the scores of a row
     suspicion     given labels that the others contradict
     checks, printing    what is given, and how results are shown

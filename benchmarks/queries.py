@@ -1,0 +1,389 @@
+"""Which rows to label: learning curves of the rule against random rows and against other rules; writes queries.md.
+
+    GREENLABEL_DATA=... python benchmarks/queries.py                     everything that is not measured yet
+    GREENLABEL_DATA=... python benchmarks/queries.py --again wine mnist  these data sets once more
+    GREENLABEL_DATA=... python benchmarks/queries.py --page              only the page, from what was measured
+
+Accuracy is that of `GreenClassifier()` on the rows without a label, by 1, 2, 5 and 10 labels per class. Random rows do
+not know the classes (ten draws). Each data set is measured in a process of its own; what was measured stays in
+queries.json with its commit. GraphLearning is an extra, `pip install '.[peers]'`; without it its columns stay empty.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from greenlabel import GreenClassifier
+from greenlabel.graph.distances import working
+from greenlabel.graph.neighbors import graph_search
+from greenlabel.graph.scaling import find_scaling
+from greenlabel.graph.similarity import knn_graph
+from greenlabel.inspection.coverage import Kernel, leave_one_out_means, margins, next_rows, trust
+from greenlabel.inspection.sketch import sketch
+from measures import load
+from run import commit, machine, markdown
+
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "queries.json"
+PER_CLASS = (1, 2, 5, 10)
+DRAWS = 10
+MAX_ROWS = 20_000
+PEER_ROWS = 3_000  # the other rules hold a dense n x n operator
+PEER_DRAWS = 3
+MAX_BATCH = 10
+PAPERS = ["balance", "meu_mobile_ksd", "usps", "crowdsourced_mapping", "phishing_websites", "mnist"]
+BUNDLED = ["digits", "wine", "breast_cancer", "iris"]
+GENERATED = ["skewed clouds", "many clouds", "noise columns", "moons"]
+SEVEN = ["digits", *PAPERS]  # of the bar
+TITLES = {
+    "meu_mobile_ksd": "MobileKSD",
+    "crowdsourced_mapping": "Crowdsourced",
+    "phishing_websites": "PhishingWeb",
+    "usps": "USPS",
+    "mnist": "MNIST",
+    "breast_cancer": "Breast cancer",
+}
+Array = np.ndarray[Any, Any]
+
+
+# Data
+
+
+def clouds(sizes: Array, d: int, distance: float, n_noise: int = 0) -> tuple[Array, Array]:
+    """Gaussian clouds of these sizes, one to a class, and columns that say nothing."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = distance * rng.normal(size=(len(sizes), d))[y] + rng.normal(size=(len(y), d))
+    return np.hstack([X, rng.normal(size=(len(y), n_noise))]), y
+
+
+def generated(name: str) -> tuple[Array, Array]:
+    from sklearn.datasets import make_moons
+
+    makers: dict[str, Callable[[], tuple[Array, Array]]] = {
+        "skewed clouds": lambda: clouds(np.array([1500, 600, 200, 80, 40, 20]), 8, 2.0),
+        "many clouds": lambda: clouds(np.full(30, 80), 12, 1.6),
+        "noise columns": lambda: clouds(np.full(4, 500), 5, 2.0, n_noise=30),
+        "moons": lambda: make_moons(2000, noise=0.12, random_state=0),
+    }
+    return makers[name]()
+
+
+def data(name: str, max_rows: int) -> tuple[Array, Array]:
+    """Features scaled by the blend's rule, classes 0 to c - 1; a sample where there are more rows."""
+    import sklearn.datasets
+
+    if name in PAPERS:
+        X, y = load(name)
+    elif name in GENERATED:
+        X, y = generated(name)
+    else:
+        X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    rows = np.sort(np.random.default_rng(0).permutation(len(X))[:max_rows])
+    X = np.asarray(X, np.float32)[rows]
+    return find_scaling(X, np.random.default_rng(0)).apply(X), np.unique(y[rows], return_inverse=True)[1]
+
+
+# The task: rows are asked for, labels come
+
+
+@dataclass
+class Task:
+    X: Array
+    y: Array
+
+    @cached_property
+    def n_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+    @cached_property
+    def budgets(self) -> list[int]:
+        return [per * self.n_classes for per in PER_CLASS if per * self.n_classes <= len(self.y) // 2]
+
+    @cached_property
+    def model(self) -> GreenClassifier:
+        """Fitted to any labels; the graph is what is kept."""
+        few = np.full(len(self.y), -1)
+        few[[np.flatnonzero(self.y == k)[0] for k in range(self.n_classes)]] = np.arange(self.n_classes)
+        return GreenClassifier(random_state=0).fit(self.X, few)
+
+    @cached_property
+    def similarity(self) -> sp.csr_matrix:
+        """The k-NN graph on which all rules stand."""
+        return sp.csr_matrix(knn_graph(graph_search(working(self.X), np.random.default_rng(0)), 10, "adaptive", 1.0).S)
+
+    def fitted(self, rows: list[int]) -> GreenClassifier | None:
+        """The model of labels on these rows, where they are of two classes."""
+        if len(np.unique(self.y[rows])) < 2:
+            return None
+        few = np.full(len(self.y), -1)
+        few[rows] = self.y[rows]
+        return self.model.relabel(few)
+
+    def accuracy(self, rows: list[int]) -> float:
+        """On the other rows; labels of one class give it to all."""
+        model = self.fitted(rows)
+        predicted = np.full(len(self.y), self.y[rows[0]]) if model is None else model.transduction_
+        return float(np.delete(predicted == self.y, rows).mean())
+
+    def curve(self, rows: list[int]) -> list[float]:
+        return [self.accuracy(rows[:budget]) for budget in self.budgets]
+
+    def n_until_all_seen(self, rows: Any) -> int | None:
+        """Labels until every class has been seen; None where one never was."""
+        classes, first = np.unique(self.y[np.asarray(rows)], return_index=True)
+        return int(first.max()) + 1 if len(classes) == self.n_classes else None
+
+
+# Rules: a task and how many rows -> their order
+
+
+def coverage(task: Task, total: int) -> list[int]:
+    """Ours, in batches of a tenth of the labels there are, at most ten."""
+    Z = sketch(task.X, np.random.default_rng(0))
+    kernel = Kernel.of((Z.T @ Z).toarray())
+    rows: list[int] = []
+    while len(rows) < total:
+        labelled = np.array(rows, int)
+        model, sure = task.fitted(rows) if rows else None, None
+        if model is not None:
+            told = trust(leave_one_out_means(kernel, Z[labelled], task.y[labelled], task.n_classes), task.y[labelled])
+            sure = told * margins(model.label_distributions_)
+        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
+        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure)]
+    return rows
+
+
+def random_start(task: Task, rng: np.random.Generator) -> list[int]:
+    """Rows at random until two classes have been seen, for rules that need labels to begin with."""
+    order = rng.permutation(len(task.y))
+    n_needed = int(np.flatnonzero(task.y[order] != task.y[order[0]])[0]) + 1
+    return [int(row) for row in order[:n_needed]]
+
+
+def margin_sampling(task: Task, total: int, rng: np.random.Generator) -> list[int]:
+    rows = random_start(task, rng)
+    while len(rows) < total:
+        model = task.fitted(rows)
+        assert model is not None
+        sure = margins(model.label_distributions_)
+        sure[rows] = np.inf
+        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
+        rows += [int(row) for row in np.argsort(sure, kind="stable")[:n_rows]]
+    return rows
+
+
+def v_optimality(task: Task, total: int, rng: np.random.Generator) -> list[int]:
+    """The row that lowers the sum of all variances of G = (L + s I)^-1 most; needs no labels."""
+    S = task.similarity
+    degree = np.asarray(S.sum(axis=1)).ravel()
+    G = np.linalg.inv(np.diag(degree * 1.0) - S.toarray() + 0.01 * degree.mean() * np.eye(len(degree)))
+    rows: list[int] = []
+    noise = 0.01 * np.diag(G).mean()
+    while len(rows) < total:
+        lowered = np.einsum("ij,ij->j", G, G) / (np.diag(G) + noise)
+        lowered[rows] = -1
+        rows.append(int(lowered.argmax()))
+        g = G[:, rows[-1]].copy()
+        G -= np.outer(g, g / (g[rows[-1]] + noise))
+    return rows
+
+
+def graphlearning_rule(acquisition: str) -> Callable[[Task, int, np.random.Generator], list[int]]:
+    def rule(task: Task, total: int, rng: np.random.Generator) -> list[int]:
+        import graphlearning as gl
+
+        model = gl.ssl.laplace(task.similarity)
+        start = np.array(random_start(task, rng))
+        number: dict[int, int] = {}  # classes as they come: GraphLearning wants 0 to c - 1 of those it has seen
+
+        def numbered(rows: Array) -> Array:
+            return np.array([number.setdefault(k, len(number)) for k in task.y[rows].tolist()])
+
+        values: dict[str, Any] = {}
+        if acquisition != "unc_sampling":
+            sigma, V = model.graph.eigen_decomp(normalization="normalized", k=50)
+            values = {"C": np.diag(1 / (sigma + 1e-11)), "V": V}
+        learner = gl.active_learning.active_learner(
+            model, getattr(gl.active_learning, acquisition), start, numbered(start), **values
+        )
+        while len(learner.labeled_ind) < total:
+            n_rows = min(MAX_BATCH, max(1, len(learner.labeled_ind) // 10))
+            asked = learner.select_queries(batch_size=n_rows)
+            learner.update(asked, numbered(asked))
+        return [int(row) for row in learner.labeled_ind[:total]]
+
+    return rule
+
+
+PEERS: dict[str, Callable[[Task, int, np.random.Generator], list[int]]] = {
+    "margin": margin_sampling,
+    "V-optimality": v_optimality,
+    **{f"GraphLearning {name}": graphlearning_rule(name) for name in ("unc_sampling", "var_opt", "sigma_opt")},
+}
+
+
+# Measuring
+
+
+def measure_set(name: str) -> dict[str, Any]:
+    task = Task(*data(name, MAX_ROWS))
+    rng, n = np.random.default_rng(0), len(task.y)
+    start = time.perf_counter()
+    ours = coverage(task, max(task.budgets))
+    seconds = time.perf_counter() - start
+    draws = [task.curve([int(row) for row in rng.permutation(n)[: max(task.budgets)]]) for _ in range(DRAWS)]
+    seen = [task.n_until_all_seen(rng.permutation(n)) for _ in range(100)]
+    return {
+        "rows": n,
+        "budgets": task.budgets,
+        "ours": task.curve(ours),
+        "random": draws,
+        "seen": task.n_until_all_seen(ours),
+        "seen_random": float(np.mean([number for number in seen if number is not None])),
+        "seconds": seconds,
+        "peers": measure_peers(name),
+    }
+
+
+def measure_peers(name: str) -> dict[str, Any]:
+    """All rules on the same rows; those that begin at random are averaged over their draws."""
+    task = Task(*data(name, PEER_ROWS))
+    found: dict[str, Any] = {"ours": task.curve(coverage(task, max(task.budgets)))}
+    for title, rule in PEERS.items():
+        try:
+            draws = [
+                task.curve(rule(task, max(task.budgets), np.random.default_rng(draw)))
+                for draw in range(1 if rule is v_optimality else PEER_DRAWS)
+            ]
+        except ImportError:
+            continue
+        found[title] = np.mean(draws, axis=0).tolist()
+    return found
+
+
+def measure(again: list[str]) -> None:
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for name in [*PAPERS, *BUNDLED, *GENERATED]:
+        if name in kept and name not in again:
+            continue
+        job = subprocess.run([sys.executable, __file__, "--one", name], check=True, capture_output=True, text=True)
+        kept[name] = json.loads(job.stdout) | {"commit": commit(), "date": str(date.today())}
+        KEPT.write_text(json.dumps(kept, indent=1))
+
+
+# The page
+
+
+def gain(entry: dict[str, Any]) -> Array:
+    """Ours less the mean of random rows, in points, by budget."""
+    return 100 * (np.array(entry["ours"]) - np.mean(entry["random"], axis=0))
+
+
+def curves(kept: dict[str, Any]) -> str:
+    lines = []
+    for name, entry in kept.items():
+        chosen, drawn = 100 * np.array(entry["ours"]), 100 * np.mean(entry["random"], axis=0)
+        cells = [f"{a:.1f} / {b:.1f}" for a, b in zip(chosen, drawn, strict=True)]
+        cells += [""] * (len(PER_CLASS) - len(cells))
+        seen = "" if entry["seen"] is None else f"{entry['seen'] / entry['seen_random']:.2f}"
+        lines.append((TITLES.get(name, name.capitalize()), *cells, seen))
+    header = ("chosen / random, %", *(f"{per} per class" for per in PER_CLASS), "labels until all classes are seen")
+    return markdown(header, lines)
+
+
+def against_peers(kept: dict[str, Any]) -> str:
+    """Mean over data sets and budgets, and at how many data sets ours is ahead, behind."""
+    lines = []
+    for title in PEERS:
+        gaps = [
+            100 * np.mean(np.array(entry["peers"]["ours"]) - entry["peers"][title])
+            for entry in kept.values()
+            if title in entry["peers"]
+        ]
+        if gaps:
+            lines.append(
+                (title, f"{np.mean(gaps):+.1f}", str(sum(g > 0.5 for g in gaps)), str(sum(g < -0.5 for g in gaps)))
+            )
+    return markdown(("ours less", "mean, points", "data sets ahead", "behind"), lines)
+
+
+def worst(kept: dict[str, Any], wanted: Callable[[int], bool]) -> str:
+    losses = [
+        (float(points), name, budget)
+        for name, entry in kept.items()
+        for points, budget in zip(gain(entry), entry["budgets"], strict=True)
+        if wanted(budget)
+    ]
+    points, name, budget = min(losses)
+    return f"{points:+.1f} ({TITLES.get(name, name)}, {budget} labels)"
+
+
+def bars(kept: dict[str, Any]) -> str:
+    def at_20(name: str) -> str:
+        entry = kept[name]
+        return f"{100 * entry['ours'][entry['budgets'].index(20)]:.1f}"
+
+    two = np.mean([gain(kept[name])[1] for name in SEVEN])
+    keys = kept["meu_mobile_ksd"]
+    seen = "not all" if keys["seen"] is None else f"{keys['seen'] / keys['seen_random']:.2f} x"
+    lines = [
+        ("digits / USPS, 20 labels, %", ">= 97 / >= 91", "98.5 / 94", f"{at_20('digits')} / {at_20('usps')}"),
+        ("mean gain over random, 2 labels per class, seven data sets", ">= +8", "+15", f"{two:+.1f}"),
+        ("worst loss against random, from 20 labels on", ">= -3", ">= 0", worst(kept, lambda b: b >= 20)),
+        ("worst loss against random, fewer than 20 labels", ">= -9", ">= -3", worst(kept, lambda b: b < 20)),
+        ("labels until every class is seen, MobileKSD, against random", "<= 0.6 x", "<= 0.4 x", seen),
+    ]
+    return markdown(("measure", "bar", "aim", "measured"), lines)
+
+
+def page(kept: dict[str, Any]) -> str:
+    commits = ", ".join(sorted({entry["commit"] for entry in kept.values()}))
+    day = max(entry["date"] for entry in kept.values())
+    return "\n\n".join(
+        [
+            "# Which rows to label: learning curves",
+            f"Measured on {day}, commit {commits}, on {machine()}.\n`python benchmarks/queries.py` writes this page. "
+            f"Accuracy of `GreenClassifier()` on the rows without a label; random is the\nmean of {DRAWS} draws that "
+            f"do not know the classes. At most {MAX_ROWS:,} rows of each data set, scaled by the blend's rule.",
+            bars(kept),
+            "## Learning curves",
+            curves(kept),
+            "## Other rules",
+            f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by "
+            "the same classifier; mean over the budgets.\nRules that need labels to begin with get random rows until "
+            f"two classes are seen ({PEER_DRAWS} draws).",
+            against_peers(kept) + "\n",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these once more")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    words = parser.parse_args()
+    if words.one:
+        warnings.simplefilter("ignore")
+        print(json.dumps(measure_set(words.one)))
+        return
+    if not words.page:
+        measure(words.again)
+    (FOLDER / "queries.md").write_text(page(json.loads(KEPT.read_text())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The sketch: a small anchored graph of any rows, on which it is cheap to see what labels cover.
+
+    m = n / 4 anchors, at most MAX_ANCHORS, and each row a mix of its NEIGHBORS nearest ones
+
+It is built from X alone, so that it is there before the first label, and is the same whatever model labels the rows.
+
+X (n, d) rows     P (m, d) anchors     Z (n, m) mixing weights
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from greenlabel.graph.anchors import SPLIT_AXES, anchor_rows, find_anchors, mixing_matrix
+from greenlabel.graph.distances import working
+from greenlabel.graph.neighbors import exact_search
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+
+MAX_ANCHORS = 2048
+ROWS_PER_ANCHOR = 4
+NEIGHBORS = 5
+SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
+
+
+def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS) -> sp.csr_array:
+    """Z (n, m) of a small anchored graph of the rows X, which are finite; one row is an anchor of its own."""
+    n = X.shape[0]
+    m = n_anchors(n, max_anchors)
+    if m == 1:
+        return sp.csr_array(np.ones((n, 1)))
+    projection = leading_axes(X, rng)
+    P = find_anchors("bkhk", X, anchor_rows("bkhk", n, m, rng), m, projection, rng, lambda distinct: min(distinct, m))
+    k = min(NEIGHBORS, P.shape[0] - 1)
+    return mixing_matrix(X, exact_search(P, n, projection), k) if k else sp.csr_array(np.ones((n, 1)))
+
+
+def n_anchors(n: int, max_anchors: int = MAX_ANCHORS) -> int:
+    """How many anchors n rows get: enough for NEIGHBORS and a yardstick, where there are so many rows."""
+    return min(max_anchors, max(n // ROWS_PER_ANCHOR, min(n, NEIGHBORS + 1)))
+
+
+def leading_axes(X: Any, rng: np.random.Generator) -> Projection | None:
+    """Axes that help to split and to search wide rows."""
+    n, d = X.shape
+    if sp.issparse(X) or d <= SPLIT_AXES:
+        return None
+    return principal_axes(working(X[sample_rows(n, SAMPLE_ROWS, rng)]), min(d, SEARCH_AXES))
