@@ -59,12 +59,12 @@ def data(name: str) -> tuple[Array, Array]:
 
 def calibration_error(p: Array, right: Array) -> float:
     """Mean gap between confidence and accuracy over ten bins of confidence."""
-    sure = p.max(axis=1)
-    bins = np.minimum((10 * sure).astype(int), 9)
-    return sum(abs(sure[bins == b].sum() - right[bins == b].sum()) for b in range(10)) / len(sure)
+    confidence = p.max(axis=1)
+    bins = np.minimum((10 * confidence).astype(int), 9)
+    return sum(abs(confidence[bins == b].sum() - right[bins == b].sum()) for b in range(10)) / len(confidence)
 
 
-def answers_of_experts(model: BlendedClassifier) -> dict[str, Array]:
+def predictions_of_experts(model: BlendedClassifier) -> dict[str, Array]:
     """The class that each expert alone gives each row."""
     return {name: model.classes_[codes] for name, codes in model.fitted_.codes_of_experts().items()}
 
@@ -105,8 +105,8 @@ def one_draw(X: Array, y: Array, draw: int, peers: dict[str, Any]) -> dict[str, 
     few = keep_labels(y, PER_CLASS, random_state=draw)
     free = few == -1
 
-    def share(answer: Array) -> float:
-        return float((answer == y)[free].mean())
+    def share(predictions: Array) -> float:
+        return float((predictions == y)[free].mean())
 
     start = time.perf_counter()
     model = BlendedClassifier(random_state=draw).fit(X, few)
@@ -114,7 +114,7 @@ def one_draw(X: Array, y: Array, draw: int, peers: dict[str, Any]) -> dict[str, 
     estimate = model.estimated_accuracy_
     found["estimate"] = [float(estimate), estimate.low, estimate.high]
     found["calibration"] = calibration_error(model.label_distributions_[free], (model.transduction_ == y)[free])
-    found["experts"] = {expert: share(answer) for expert, answer in answers_of_experts(model).items()}
+    found["experts"] = {expert: share(found) for expert, found in predictions_of_experts(model).items()}
     found["weights"] = model.weights_
     found["peers"] = {
         peer: share(ask(model, few))
@@ -422,7 +422,7 @@ def shares_section(kept: dict[str, Any]) -> list[str]:
     return [
         "## Class shares",
         "MNIST, true shares of the ten classes given. The refinement alone starts from the Green function on the "
-        "same\ngraph as Poisson-MBO (GraphLearning), which is told the shares too; times include both starts, not "
+        "same\ngraph as Poisson-MBO (GraphLearning), which gets the shares too; times include both starts, not "
         "the graph.",
         shares_table(kept),
     ]

@@ -36,9 +36,9 @@ BUNDLED = ["digits", "wine", "breast_cancer", "iris"]
 REAL = [*BUNDLED, "balance", "meu_mobile_ksd", "usps", "crowdsourced_mapping", "phishing_websites", "mnist"]
 VARIANTS = ["plain", "skewed", "duplicates", "noise"]
 PER_CLASS = (3, 5, 10, 20, 50)
-MOST_PER_CLASS = {2: 50, 3: 50, 5: 50, 10: 50, 30: 10, 100: 5, 200: 5}  # by the number of classes
-MOST_ROWS = 3000
-HELD_OUT = 2000
+MAX_PER_CLASS = {2: 50, 3: 50, 5: 50, 10: 50, 30: 10, 100: 5, 200: 5}  # by the number of classes
+MAX_ROWS = 3000
+MAX_TESTED = 2000
 Array = np.ndarray[Any, Any]
 Fit = dict[str, Any]
 
@@ -52,13 +52,13 @@ def real_data(name: str, rng: np.random.Generator) -> tuple[Array, Array]:
     else:
         with np.load(Path(os.environ["GREENLABEL_DATA"]) / f"{name}.npz") as file:
             X, y = file["X"].astype(np.float32), file["y"].astype(int)
-    rows = rng.permutation(len(X))[: MOST_ROWS // 2]
+    rows = rng.permutation(len(X))[: MAX_ROWS // 2]
     return X[rows], np.unique(y[rows], return_inverse=True)[1]
 
 
 def generated_data(c: int, is_skewed: bool, rng: np.random.Generator) -> tuple[Array, Array]:
     """Gaussian clouds, one to three for each class, as far apart as chance has it; some columns say nothing."""
-    n = int(np.clip(15 * c, 600, MOST_ROWS)) if c > 20 else int(rng.choice([600, 1000, 1500]))
+    n = int(np.clip(15 * c, 600, MAX_ROWS)) if c > 20 else int(rng.choice([600, 1000, 1500]))
     d = int(rng.choice([2, 5, 10, 30] if c <= 10 else [5, 10, 30]))
     y = rng.choice(c, n, p=class_shares(c, is_skewed, rng))
     for j in range(c):  # every class occurs
@@ -117,9 +117,9 @@ def trial(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
             per_class = max(3, per_class // 2)
     else:
         variant = VARIANTS[rng.integers(len(VARIANTS))]
-        c = int(rng.choice(list(MOST_PER_CLASS)))
+        c = int(rng.choice(list(MAX_PER_CLASS)))
         X, y = generated_data(c, variant == "skewed", rng)
-        per_class = int(rng.choice([k for k in PER_CLASS if k <= MOST_PER_CLASS[c]]))
+        per_class = int(rng.choice([k for k in PER_CLASS if k <= MAX_PER_CLASS[c]]))
         X, y = varied(X, y, variant, c, rng)
     by_class = bool(rng.integers(2))
     given = draw_labels(y, per_class, by_class, rng)
@@ -144,21 +144,21 @@ def fit_table(seed: int) -> Fit:
     frame, true, kind = mixed_table(seed)
     _, result = label_table(frame, "kind")
     codes = {name: code for code, name in enumerate(result.classes)}
-    y = np.array([codes.get(name, -2) for name in true])  # a class without a label is no answer
+    y = np.array([codes.get(name, -2) for name in true])  # a class without a label is never predicted
     return {**kind, "method": "BlendedClassifier", **kept_of(result.model, y, result.given)}
 
 
 def kept_of(model: Any, y: Array, given: Array) -> Fit:
     free = given < 0
     p = model.label_distributions_[free]
-    _, codes, p_held = model.cross_validated(HELD_OUT)
+    _, codes, p_tested = model.cross_validated(MAX_TESTED)
     is_blend = isinstance(model, BlendedClassifier)  # which has other experts for rows that no label reaches
     return {
         "codes": codes,
-        "p_held": p_held.astype(np.float32),
+        "p_tested": p_tested.astype(np.float32),
         "counts": np.bincount(given[~free])[model.classes_],
         "confidence": p.max(axis=1).astype(np.float32),
-        "answers": p.argmax(axis=1),
+        "predictions": p.argmax(axis=1),
         "is_reached": np.ones(len(p), bool) if is_blend else model.reached_[free],
         "is_right": model.classes_[p.argmax(axis=1)] == y[free],
     }
@@ -168,16 +168,16 @@ def kept_of(model: Any, y: Array, given: Array) -> Fit:
 
 
 def stated(found: Fit, only_confident: float = 0.0) -> tuple[float, float, float, float] | None:
-    """Estimate, its ends, and the truth; None where nothing was held out, or fewer than twenty rows filled in."""
-    sure = found["confidence"] >= only_confident
-    if not len(found["codes"]) or sure.sum() < 20:
+    """Estimate, its ends, and the truth; None where nothing was tested, or fewer than twenty rows filled in."""
+    is_filled = found["confidence"] >= only_confident
+    if not len(found["codes"]) or is_filled.sum() < 20:
         return None
-    answers = np.where(sure, found["answers"], -1)
-    filled = Filled.of(answers, found["confidence"].astype(float), found["is_reached"], len(found["counts"]))
-    p_held = found["p_held"].astype(float)
-    estimate = estimate_accuracy(found["codes"], p_held, found["counts"], filled, only_confident)
+    predictions = np.where(is_filled, found["predictions"], -1)
+    filled = Filled.of(predictions, found["confidence"].astype(float), found["is_reached"], len(found["counts"]))
+    p_tested = found["p_tested"].astype(float)
+    estimate = estimate_accuracy(found["codes"], p_tested, found["counts"], filled, only_confident)
     assert estimate is not None
-    return float(estimate), estimate.low, estimate.high, float(found["is_right"][sure].mean())
+    return float(estimate), estimate.low, estimate.high, float(found["is_right"][is_filled].mean())
 
 
 def groups(found: Fit) -> Iterator[str]:

@@ -145,12 +145,12 @@ def solver() -> dict[str, float]:
     graph, Y = model.graph_, model.fitted_.labels.Y
     A = laplacian(graph).toarray()
     A[np.diag_indices(graph.n)] += graph.n * model.mu_
-    answers: dict[str, Array] = {}
+    scores: dict[str, Array] = {}
     cg, dense = best_in_turns(
-        lambda: answers.update(cg=model.operator_.solve(Y)),
-        lambda: answers.update(dense=scipy.linalg.solve(A, centred(Y), assume_a="general")),
+        lambda: scores.update(cg=model.operator_.solve(Y)),
+        lambda: scores.update(dense=scipy.linalg.solve(A, centred(Y), assume_a="general")),
     )
-    error = np.linalg.norm(answers["cg"] - answers["dense"]) / np.linalg.norm(answers["dense"])
+    error = np.linalg.norm(scores["cg"] - scores["dense"]) / np.linalg.norm(scores["dense"])
     return {"cg_s": cg, "dense_s": dense, "ratio": dense / cg, "relative_error": float(error)}
 
 

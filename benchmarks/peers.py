@@ -27,25 +27,25 @@ def task() -> tuple[Array, Array, Array]:
     return X, y, keep_labels(y, 10, random_state=0)
 
 
-def judged(job: Callable[[], Array], y: Array, few: Array, *, has_graph: bool = False) -> dict[str, Any]:
+def compared(job: Callable[[], Array], y: Array, few: Array, *, has_graph: bool = False) -> dict[str, Any]:
     """Time, memory and accuracy of a job that returns the classes of all rows, -1 where it has none.
 
     The peak of the memory is known for the process as a whole: after a graph was built in it, it says nothing.
     """
-    answer: list[Array] = []
+    predictions: list[Array] = []
     start = time.perf_counter()
-    memory = peak_beyond(lambda: answer.append(job()))
+    memory = peak_beyond(lambda: predictions.append(job()))
     seconds = time.perf_counter() - start
     unlabelled = few == -1
-    right = (answer[0] == y)[unlabelled].mean()
-    silent = int((answer[0] == -1).sum())
+    right = (predictions[0] == y)[unlabelled].mean()
+    n_missing = int((predictions[0] == -1).sum())
     mib = None if has_graph else memory / 2**20
-    return {"seconds": seconds, "accuracy": float(right), "mib": mib, "rows_without_answer": silent}
+    return {"seconds": seconds, "accuracy": float(right), "mib": mib, "rows_without_answer": n_missing}
 
 
 def greenlabel() -> dict[str, Any]:
     X, y, few = task()
-    return judged(lambda: GreenClassifier(10, random_state=0).fit(X, few).transduction_, y, few)
+    return compared(lambda: GreenClassifier(10, random_state=0).fit(X, few).transduction_, y, few)
 
 
 def label_spreading() -> dict[str, float]:
@@ -57,7 +57,7 @@ def label_spreading() -> dict[str, float]:
         model = LabelSpreading(kernel="knn", n_neighbors=10).fit(X, few)
         return np.where(model.label_distributions_.sum(axis=1) > 0, model.transduction_, -1)
 
-    return judged(job, y, few)
+    return compared(job, y, few)
 
 
 def shared_graph(X: Array, few: Array) -> sp.csr_matrix:
@@ -71,7 +71,7 @@ def poisson() -> dict[str, float]:
     X, y, few = task()
     W = shared_graph(X, few)
     rows = np.flatnonzero(few != -1)
-    return judged(lambda: graphlearning.ssl.poisson(W).fit_predict(rows, few[rows]), y, few, has_graph=True)
+    return compared(lambda: graphlearning.ssl.poisson(W).fit_predict(rows, few[rows]), y, few, has_graph=True)
 
 
 def diffusion() -> dict[str, float]:
@@ -79,7 +79,7 @@ def diffusion() -> dict[str, float]:
 
     X, y, few = task()
     W = shared_graph(X, few)
-    return judged(lambda: DiffusionClassifier().fit_predict(W, labels=few), y, few, has_graph=True)
+    return compared(lambda: DiffusionClassifier().fit_predict(W, labels=few), y, few, has_graph=True)
 
 
 def page_rank() -> dict[str, float]:
@@ -87,14 +87,14 @@ def page_rank() -> dict[str, float]:
 
     X, y, few = task()
     W = shared_graph(X, few)
-    return judged(lambda: PageRankClassifier().fit_predict(W, labels=few), y, few, has_graph=True)
+    return compared(lambda: PageRankClassifier().fit_predict(W, labels=few), y, few, has_graph=True)
 
 
 def same_graph() -> dict[str, float]:
     """greenlabel after the graph, to compare with the peers that start there."""
     X, y, few = task()
     W = shared_graph(X, few)
-    return judged(lambda: GreenClassifier(graph="precomputed").fit(W, few).transduction_, y, few, has_graph=True)
+    return compared(lambda: GreenClassifier(graph="precomputed").fit(W, few).transduction_, y, few, has_graph=True)
 
 
 PEERS: dict[str, Callable[[], dict[str, float]]] = {

@@ -179,7 +179,7 @@ def page(r: Results) -> str:
             (FOLDER / "tried.md").read_text().strip(),
             "## Others on the same task",
             "MNIST (70,000 x 784), ten labels per class, one draw. Memory is the peak beyond the data.",
-            markdown(("method", "accuracy", "time", "memory", "rows without an answer"), peer_rows(r)),
+            markdown(("method", "accuracy", "time", "memory", "rows without a prediction"), peer_rows(r)),
             "## Growth",
             "![Time and memory of the anchored fit against the number of rows and of anchors.](growth.png)",
             "Synthetic rows (a mixture of 40 Gaussian clouds in 64 dimensions), k = 5. Left: 1,024 anchors; few rows\n"

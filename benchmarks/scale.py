@@ -112,9 +112,9 @@ def fit(folder: Path, n: int, m: int = M) -> dict[str, float]:
     few, y = few_labels(folder, n)
     with peak_of_own_memory() as peak:
         start = time.perf_counter()
-        answer = AnchoredGreenClassifier(m, K, random_state=0).fit(X, few).transduction_
+        found = AnchoredGreenClassifier(m, K, random_state=0).fit(X, few).transduction_
         seconds = time.perf_counter() - start
-    return {"n": n, "m": m, "seconds": seconds, "gib": peak[0], "accuracy": float((answer == y)[few == -1].mean())}
+    return {"n": n, "m": m, "seconds": seconds, "gib": peak[0], "accuracy": float((found == y)[few == -1].mean())}
 
 
 def product(folder: Path, n: int, m: int = M) -> dict[str, float]:
@@ -132,7 +132,7 @@ def product(folder: Path, n: int, m: int = M) -> dict[str, float]:
 
 
 def dask(folder: Path, n: int) -> dict[str, float]:
-    """Two worker processes of one thread each, which read the same file; all answers come to the client."""
+    """Two worker processes of one thread each, which read the same file; all predictions come to the client."""
     from greenlabel.blocks.on_dask import distribute, start_local
     from greenlabel.blocks.rows import NpyBlocks
 
@@ -141,9 +141,9 @@ def dask(folder: Path, n: int) -> dict[str, float]:
         client.run(lambda: __import__("greenlabel"))
         rows = distribute(NpyBlocks(folder / "rows.npy"))
         start = time.perf_counter()
-        answer = AnchoredGreenClassifier(M, K, random_state=0).fit(rows, few).transduction_
+        found = AnchoredGreenClassifier(M, K, random_state=0).fit(rows, few).transduction_
         seconds = time.perf_counter() - start
-    return {"seconds": seconds, "accuracy": float((answer == y)[few == -1].mean())}
+    return {"seconds": seconds, "accuracy": float((found == y)[few == -1].mean())}
 
 
 def path(folder: Path, n: int) -> dict[str, float]:
@@ -224,7 +224,7 @@ def bars(r: Results) -> list[tuple[str, str, str, str]]:
     product = "the bare product of the same rows in the same blocks"
     workers = "Dask on two local worker processes over the plain run on two threads"
     return [
-        (f"fit and all answers over {product}", "<= 1.5", "<= 0.6", f"{fit['seconds'] / floor:.2f}"),
+        (f"fit and all predictions over {product}", "<= 1.5", "<= 0.6", f"{fit['seconds'] / floor:.2f}"),
         ("the same in minutes", "<= 4", "<= 3", f"{fit['seconds'] / 60:.1f}"),
         ("peak memory of that run beyond the page cache", "<= 3 GiB", "<= 1.5 GiB", f"{fit['gib']:.2f} GiB"),
         ("exponent of the time in n, 1 to 8.1 million rows", "<= 1.05", "1.0", f"{exponent:.2f}"),
@@ -256,8 +256,8 @@ def section(r: Results) -> str:
             "the better of one before and one after the fit; each ran once, in a process of its own.",
             markdown(("measure", "bar", "aim", "measured"), bars(r)),
             f"By its path, read and not mapped, the same takes {r['path']['seconds'] / 60:.1f} minutes and\n"
-            f"{r['path']['gib']:.2f} GiB. That answers are equal to the last bit over blocks, threads, sources and\n"
-            "workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
+            f"{r['path']['gib']:.2f} GiB. That predictions are equal to the last bit over blocks, threads, sources\n"
+            "and workers, and that killed workers change nothing, are tests (`tests/test_blocks.py`,\n"
             "`tests/test_dask_blocks.py`).",
             sizes(r),
         ]

@@ -34,7 +34,7 @@ from greenlabel.operators.green import DirectGreen
 FOLDER = Path(__file__).parent / "figures"
 DPI = 120
 DRAWS = 5
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
@@ -71,7 +71,7 @@ def save(figure: Figure, path: Path) -> None:
 
 def shrink(path: Path) -> None:
     """A picture of too many bytes in 256 colours, which takes a third of them."""
-    if path.stat().st_size < MOST_BYTES:
+    if path.stat().st_size < MAX_BYTES:
         return
     with Image.open(path) as picture:
         small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)

@@ -19,10 +19,10 @@ def mean_accuracy(model, X, y, per_class=10):
 
 def calibration_error(model, y, unlabelled):
     """Mean gap between confidence and accuracy over ten bins of confidence."""
-    sure = model.label_distributions_[unlabelled].max(axis=1)
+    confidence = model.label_distributions_[unlabelled].max(axis=1)
     right = (model.transduction_ == y)[unlabelled]
-    bins = np.minimum((10 * sure).astype(int), 9)
-    return sum(abs(sure[bins == b].sum() - right[bins == b].sum()) for b in range(10)) / len(sure)
+    bins = np.minimum((10 * confidence).astype(int), 9)
+    return sum(abs(confidence[bins == b].sum() - right[bins == b].sum()) for b in range(10)) / len(confidence)
 
 
 def test_digits():

@@ -530,7 +530,7 @@ def test_a_failed_first_fit_leaves_a_model_that_is_not_fitted(Model, blobs):
 # Nothing lost -----------------------------------------------------------------------------------------------------
 
 
-def answers(model, X):
+def predictions(model, X):
     return {
         "proba": model.predict_proba(X),
         "decision": model.decision_function(X),
@@ -540,7 +540,7 @@ def answers(model, X):
         "transduction": model.transduction_.copy(),
         "reached": model.reached_.copy(),
         "classes": model.classes_.copy(),
-        "held out": leave_one_out(model),
+        "leave-one-out": leave_one_out(model),
         "components": model.n_components_,
         "width": model.n_features_in_,
     }
@@ -548,11 +548,11 @@ def answers(model, X):
 
 @contextmanager
 def nothing_lost(model, X):
-    """The block must be refused, and the model must answer as before."""
-    before = answers(model, X)
+    """The block must be refused, and the model must predict as before."""
+    before = predictions(model, X)
     with pytest.raises(GreenlabelError):
         yield
-    after = answers(model, X)
+    after = predictions(model, X)
     for name, value in before.items():
         assert_array_equal(after[name], value, err_msg=name)
 
@@ -644,16 +644,17 @@ def test_a_fit_refused_for_memory_leaves_the_model_as_it_was(solver, monkeypatch
 
 def test_an_interrupted_relabel_leaves_the_model_as_it_was(Model, blobs, few, monkeypatch):
     model = Model(random_state=0).fit(blobs[0], few)
-    before = answers(model, blobs[0])
+    before = predictions(model, blobs[0])
 
     def interrupt(self, fitted):
+        self._fitted = fitted
         self.classes_ = self.mu_ = None
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Model, "_set_fitted", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.relabel(np.where(few == 2, -1, few))
-    for name, value in answers(model, blobs[0]).items():
+    for name, value in predictions(model, blobs[0]).items():
         assert_array_equal(value, before[name], err_msg=name)
 
 

@@ -28,7 +28,7 @@ EVEN = np.ones(3)
 PARTS = np.arange(60) % FOLDS
 
 
-def opinions(rng, k=60, c=3):
+def evidence_of_experts(rng, k=60, c=3):
     """Held-out evidence (3, k, c) of a good, a middling and a useless expert, and the true classes."""
     codes = rng.integers(0, c, k)
     A = rng.normal(size=(3, k, c))
@@ -40,7 +40,7 @@ def opinions(rng, k=60, c=3):
 # Folds ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_class_always_keeps_a_label_when_a_fold_is_held_out(rng):
+def test_a_class_always_keeps_a_label_when_a_fold_is_left_out(rng):
     codes = np.repeat([0, 1, 2, 3], [2, 3, 9, 40])
     for fold in divide(codes, rng):
         assert set(fold) == set(range(FOLDS))
@@ -48,7 +48,7 @@ def test_a_class_always_keeps_a_label_when_a_fold_is_held_out(rng):
             assert set(codes[fold != number]) == {0, 1, 2, 3}
 
 
-def test_the_only_label_of_a_class_is_never_held_out(rng):
+def test_the_only_label_of_a_class_is_never_left_out(rng):
     folds = divide(np.array([0, 1, 1, 1, 2, 2]), rng)
     assert (folds[:, 0] == -1).all()
     assert (folds[:, 1:] >= 0).all()
@@ -86,7 +86,7 @@ def test_rows_with_other_labels_stay_in_their_fold_and_new_ones_even_it_out(rng)
             assert set(codes[fold != number]) == {0, 1, 2, 3, 4}
 
 
-def test_a_row_that_all_folds_have_seen_is_not_held_out_later(rng):
+def test_a_row_that_all_folds_have_seen_is_not_left_out_later(rng):
     codes, before = np.array([0, 1, 2, 0, 1, 2]), np.array([-1, -1, -1, NEW, NEW, NEW])
     folds = divide_again(codes, before, rng)
     assert (folds[:, :3] == -1).all()
@@ -100,13 +100,13 @@ def test_a_class_whose_rows_are_left_in_one_fold_keeps_one_of_them(rng):
     assert_array_equal(folds[1] < 0, [True, False, False, False, False])
 
 
-def test_of_very_many_labels_some_are_held_out_once(rng):
+def test_of_very_many_labels_some_are_left_out_once(rng):
     folds = divide(np.arange(20_000) % 4, rng)
     assert folds.shape == (1, 20_000)
     assert (folds == 0).sum() == pytest.approx(MAX_TESTED, rel=0.1)
 
 
-def test_of_very_many_labels_those_that_were_held_out_stay_so(rng):
+def test_of_very_many_labels_those_that_were_left_out_stay_so(rng):
     codes = np.arange(20_000) % 4
     (before,) = divide(codes[:19_990], rng)
     (fold,) = divide_again(codes, np.append(before, np.full(10, NEW)), rng)
@@ -119,7 +119,7 @@ def test_a_row_is_in_the_same_part_in_all_divisions(rng):
     assert_array_equal(parts, np.broadcast_to(folds[0, 1:], parts.shape))
 
 
-def test_rows_held_out_in_one_fold_are_judged_in_parts_too(rng):
+def test_rows_of_a_single_fold_are_tested_in_parts_too(rng):
     folds = divide(np.arange(20_000) % 4, rng)
     parts = joint_parts(folds)
     assert len(parts) == (folds == 0).sum()
@@ -130,7 +130,7 @@ def test_rows_held_out_in_one_fold_are_judged_in_parts_too(rng):
 
 
 def test_weights_minimise_the_penalised_loss(rng):
-    A, codes = opinions(rng)
+    A, codes = evidence_of_experts(rng)
     before = np.array([0.5, 0.3, 0.2])
     strength = DRAWN * np.sqrt(60)
     slow = minimize(
@@ -142,7 +142,7 @@ def test_weights_minimise_the_penalised_loss(rng):
 
 
 def test_the_better_expert_has_the_larger_weight(rng):
-    found = blend(*opinions(rng), EVEN, PARTS)
+    found = blend(*evidence_of_experts(rng), EVEN, PARTS)
     assert found.weights.sum() == pytest.approx(1)
     assert found.weights[0] > found.weights[1] > found.weights[2] - 0.05
 
@@ -154,7 +154,7 @@ def test_without_evidence_weights_stay_what_they_were():
 
 def fit_slowly(A, codes, before):
     """Temperatures of the experts times their weights, by searches that know no slope."""
-    own = [slow_temperature(opinion, codes, 1.0) for opinion in A]
+    own = [slow_temperature(of_expert, codes, 1.0) for of_expert in A]
     scaled = A * np.array(own)[:, None, None]
     strength = DRAWN * np.sqrt(len(codes))
     start = (before, scaled, codes, before, strength)
@@ -170,7 +170,7 @@ def slow_temperature(A, codes, doubt):
 
 
 def test_each_part_of_the_rows_is_blended_with_weights_from_the_others(rng):
-    A, codes = opinions(rng)
+    A, codes = evidence_of_experts(rng)
     found = blend(A, codes, EVEN, PARTS)
     whole = np.tensordot(fit_slowly(A, codes, EVEN / 3), A, 1)
     slow = np.zeros_like(whole)
@@ -183,8 +183,8 @@ def test_each_part_of_the_rows_is_blended_with_weights_from_the_others(rng):
     assert_allclose(np.tensordot(found.scales, A, 1), t * whole, atol=0.02 * np.abs(t * whole).max())
 
 
-def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_judged_by(rng):
-    A, codes = opinions(rng)
+def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_tested_with(rng):
+    A, codes = evidence_of_experts(rng)
     other = np.where(PARTS == 0, (codes + 1) % 3, codes)
     one, two = (blend(A, known, EVEN, PARTS).out_of_fold[PARTS == 0] for known in (codes, other))
     assert_allclose(one / np.linalg.norm(one), two / np.linalg.norm(two), atol=1e-9)
@@ -192,16 +192,16 @@ def test_the_classes_of_a_part_do_not_choose_the_weights_that_it_is_judged_by(rn
 
 @pytest.mark.slow
 def test_experts_that_know_nothing_are_right_as_often_as_chance(rng):
-    """With weights from the same rows they would seem right six times of ten, and as sure of it."""
-    right, sure = [], []
+    """With weights from the same rows they would seem right six times of ten, with as much confidence."""
+    right, confidence = [], []
     for _ in range(40):
         codes = rng.permutation(np.arange(20) % 2)
         noise = rng.normal(size=(6, 20, 2))
         found = blend(noise - noise.mean(axis=2, keepdims=True), codes, np.ones(6), np.arange(20) % FOLDS)
         right.append((found.out_of_fold.argmax(axis=1) == codes).mean())
-        sure.append(softmax(found.out_of_fold, axis=1).max(axis=1).mean())
+        confidence.append(softmax(found.out_of_fold, axis=1).max(axis=1).mean())
     assert 0.4 < np.mean(right) < 0.53
-    assert np.mean(sure) < 0.57
+    assert np.mean(confidence) < 0.57
 
 
 def test_experts_without_evidence_make_a_blend_without_evidence():
@@ -211,8 +211,8 @@ def test_experts_without_evidence_make_a_blend_without_evidence():
     assert_allclose(found.weights, 1 / 3)
 
 
-def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
-    A, codes = opinions(rng, k=600)
+def test_confidence_on_tested_rows_is_about_their_accuracy(rng):
+    A, codes = evidence_of_experts(rng, k=600)
     found = blend(A, codes, EVEN, np.arange(600) % FOLDS)
     right = (found.out_of_fold.argmax(axis=1) == codes).mean()
     assert softmax(found.out_of_fold, axis=1).max(axis=1).mean() == pytest.approx(right, abs=0.03)
@@ -221,7 +221,7 @@ def test_confidence_on_held_out_rows_is_about_their_accuracy(rng):
 def test_blindly_each_expert_counts_by_its_trust():
     found = blend_blindly(np.array([2.0, 0.5, 0.0]), 4, np.array([2.0, 1.0, 1.0]))
     assert_allclose(found.weights, [0.5, 0.25, 0.25])
-    assert_allclose(found.scales * [2.0, 0.5, 0.0], [1.0, 0.5, 0.0])  # typical leads, made alike, times the weights
+    assert_allclose(found.scales * [2.0, 0.5, 0.0], [1.0, 0.5, 0.0])  # typical evidence, made alike, times the weights
     assert len(found.codes) == 0
 
 
@@ -237,16 +237,16 @@ def test_log_evidence_is_finite_centred_and_in_the_order_of_the_probabilities():
 
 
 def seen(rng, shares, sharpness, per_class=10, n=4000):
-    """Probabilities on held-out rows (balanced) and their mean on data with these shares, of an imaginary expert."""
+    """Probabilities on tested rows (balanced) and their mean on data with these shares, of an imaginary expert."""
     c = len(shares)
 
-    def answers(codes):
+    def predictions(codes):
         F = rng.normal(size=(len(codes), c))
         F[np.arange(len(codes)), codes] += sharpness
         return softmax(sharpness * F / 2, axis=1)
 
-    held = np.repeat(np.arange(c), per_class)
-    return answers(held), held, answers(rng.choice(c, n, p=shares)).mean(axis=0)
+    tested = np.repeat(np.arange(c), per_class)
+    return predictions(tested), tested, predictions(rng.choice(c, n, p=shares)).mean(axis=0)
 
 
 def test_shares_of_the_data_are_found_where_classes_are_told_apart(rng):
@@ -267,7 +267,7 @@ def test_shares_of_labels_that_are_like_the_data_stay(rng):
     assert_allclose(q, true, atol=0.05)
 
 
-def test_a_class_that_was_never_held_out_has_a_share_too(rng):
+def test_a_class_that_was_never_tested_has_a_share_too(rng):
     p, codes, mean = seen(rng, np.array([0.5, 0.3, 0.2]), 4.0)
     keep = codes < 2
     q = suggested_shares(p[keep], codes[keep], mean, np.full(3, 1 / 3))

@@ -219,7 +219,7 @@ def test_labels_in_between_do_not_matter(clouds):
     assert float(winding.estimated_accuracy_) == float(straight.estimated_accuracy_)
 
 
-def test_a_label_more_than_are_held_out_in_folds_is_learned_anew(clouds, monkeypatch):
+def test_a_label_more_than_are_left_out_in_folds_is_learned_anew(clouds, monkeypatch):
     """One division instead of two: the evidence of the fit has another shape."""
     monkeypatch.setattr("greenlabel.blend.weights.MAX_TESTED", 60)
     X, y, few = clouds

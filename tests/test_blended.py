@@ -33,24 +33,24 @@ def accuracy(model, y, few):
 
 
 def test_no_expert_sees_the_label_it_is_tested_on(blobs):
-    """Another label on a row changes nothing in the evidence that the row was held out with."""
+    """Another label on a row changes nothing in the evidence that the row has out-of-fold."""
     X, y = blobs
     rows = np.flatnonzero(np.arange(60) % 20 < 5)
     fold = np.stack([np.arange(15) % 5, np.arange(15)[::-1] % 5])
     experts = usual_experts(X, 0)
     assert {expert.name for expert in experts} == NAMES
 
-    def held_out(codes):
+    def out_of_fold(codes):
         learned = learn_all(experts, Task(X, Labels(60, np.arange(3), rows, codes), fold))
         return {expert.name: expert.out_of_fold for expert in learned}
 
-    straight = held_out(y[rows])
-    for place in (0, 7, 14):
+    straight = out_of_fold(y[rows])
+    for index in (0, 7, 14):
         other = y[rows].copy()
-        other[place] = (other[place] + 1) % 3
-        changed = held_out(other)
+        other[index] = (other[index] + 1) % 3
+        changed = out_of_fold(other)
         for name in NAMES:
-            assert_allclose(changed[name][:, place], straight[name][:, place], rtol=1e-9, atol=1e-9, err_msg=name)
+            assert_allclose(changed[name][:, index], straight[name][:, index], rtol=1e-9, atol=1e-9, err_msg=name)
             assert not np.allclose(changed[name], straight[name]), name
 
 
@@ -71,9 +71,9 @@ def test_kernels_of_many_rows_equal_those_of_few(absolute, rng):
 
 def test_a_sample_of_labels_takes_the_same_number_of_each_class(rng):
     codes = np.repeat([0, 1, 2], [1000, 500, 20])
-    places = some_of_each(codes, 200, rng)
-    assert_array_equal(np.bincount(codes[places]), [90, 90, 20])
-    assert len(np.unique(places)) == 200
+    chosen = some_of_each(codes, 200, rng)
+    assert_array_equal(np.bincount(codes[chosen]), [90, 90, 20])
+    assert len(np.unique(chosen)) == 200
 
 
 def test_importances_become_factors_of_mean_square_one():
@@ -148,7 +148,7 @@ def test_where_a_graph_is_a_poor_model_the_blend_is_none(mobile, all_trees):
     assert accuracy(BlendedClassifier(random_state=0).fit(X, few), y, few) > 0.86
 
 
-# What is told -----------------------------------------------------------------------------------------------------
+# What it shows ----------------------------------------------------------------------------------------------------
 
 
 def test_the_table_names_every_expert_and_the_blend(blobs, few):
@@ -160,8 +160,8 @@ def test_the_table_names_every_expert_and_the_blend(blobs, few):
         assert set(row) == {"accuracy", "log_loss", "weight"}
         assert 0 <= row["accuracy"] <= 1
         assert row["log_loss"] > 0
-    held_out = leave_one_out(model)
-    assert held_out.shape == (12, 3)
+    found = leave_one_out(model)
+    assert found.shape == (12, 3)
     assert model.expert_scores_["blend"]["accuracy"] > 0.5
 
 
@@ -201,7 +201,7 @@ def test_a_class_of_one_label_among_larger_ones_works(blobs, few):
     assert np.isfinite(model.label_distributions_).all()
 
 
-def test_many_labels_are_held_out_once(monkeypatch, clouds):
+def test_many_labels_are_left_out_once(monkeypatch, clouds):
     monkeypatch.setattr("greenlabel.blend.weights.MAX_TESTED", 50)
     monkeypatch.setattr("greenlabel.blend.row_experts.KERNEL_ROWS", 40)
     X, y = clouds
@@ -212,7 +212,7 @@ def test_many_labels_are_held_out_once(monkeypatch, clouds):
     assert (model.transduction_ == y)[150:].mean() > 0.3
 
 
-def test_rows_that_the_graph_does_not_reach_are_answered_by_others(islands):
+def test_unreached_rows_are_predicted_by_other_experts(islands):
     X = islands[0]
     few = np.full(90, -1)
     few[[0, 1, 2, 30, 31, 32]] = [0, 0, 0, 1, 1, 1]  # the third island has no label and lies beyond the second
@@ -227,19 +227,19 @@ def test_rows_that_the_graph_does_not_reach_are_answered_by_others(islands):
 
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize(
-    ("shares", "least", "most"),
+    ("shares", "low", "high"),
     [
         ("balanced", [1 / 3] * 3, [1 / 3] * 3),
         ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.5, 0.25, 0.25]),
         ({0: (0.1, 0.25)}, [0.1, 0, 0], [0.25, 1, 1]),
     ],
 )
-def test_answers_have_the_wanted_shares(refine, shares, least, most, blobs, few):
+def test_predictions_have_the_wanted_shares(refine, shares, low, high, blobs, few):
     model = BlendedClassifier(class_shares=shares, refine=refine, random_state=0).fit(blobs[0], few)
     assert model.refined_ is refine
     assert_allclose(model.class_shares_, np.bincount(model.transduction_) / 60)
-    assert (model.class_shares_ >= np.array(least) - 0.03).all()
-    assert (model.class_shares_ <= np.array(most) + 0.03).all()
+    assert (model.class_shares_ >= np.array(low) - 0.03).all()
+    assert (model.class_shares_ <= np.array(high) + 0.03).all()
 
 
 @pytest.mark.slow
@@ -247,10 +247,10 @@ def test_true_shares_make_digits_more_accurate():
     X, y = digits()
     few = keep_labels(y, 1, random_state=0)
     plain = BlendedClassifier(random_state=0).fit(X, few)
-    told = BlendedClassifier(class_shares=np.bincount(y) / len(y), random_state=0).fit(X, few)
-    assert told.refined_
-    assert accuracy(told, y, few) > accuracy(plain, y, few)
-    assert (told.predict(X) == told.transduction_).mean() > 0.97
+    known = BlendedClassifier(class_shares=np.bincount(y) / len(y), random_state=0).fit(X, few)
+    assert known.refined_
+    assert accuracy(known, y, few) > accuracy(plain, y, few)
+    assert (known.predict(X) == known.transduction_).mean() > 0.97
 
 
 def test_relabel_takes_shares_that_follow_the_labels(blobs, few):
@@ -293,7 +293,7 @@ def test_experts_without_a_graph_work(blobs, few):
     [
         ("best", "experts='best' is unknown; give 'auto' or a list"),
         (None, "experts=None is unknown; give"),
-        ([], "experts is empty, so nobody is asked; give"),
+        ([], "experts is empty; give"),
         ([GaussianNB()], "GaussianNB(), which is no pair of a name and an estimator; give"),
         ([("svm", LinearSVC())], "expert 'svm' (LinearSVC()) has no predict_proba; give"),
         ([("svm", SVC())], "has no predict_proba; give"),
@@ -304,7 +304,7 @@ def test_experts_without_a_graph_work(blobs, few):
         ([("g", GreenClassifier(graph="precomputed"))], "expert 'g' is a blend or has a graph of its own; give"),
     ],
 )
-def test_experts_that_cannot_be_asked_are_refused(experts, pattern, blobs, few):
+def test_experts_that_cannot_predict_are_refused(experts, pattern, blobs, few):
     with pytest.raises(ParameterError, match=re.escape(pattern)):
         BlendedClassifier(experts).fit(blobs[0], few)
 

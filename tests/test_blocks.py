@@ -132,12 +132,12 @@ def test_new_rows_may_come_in_blocks(data, expected, tmp_path):
 
 
 @pytest.mark.parametrize("memory_limit", ["auto", 0])
-def test_answers_come_block_by_block(data, expected, memory_limit):
+def test_predictions_come_block_by_block(data, expected, memory_limit):
     X, y = data
     blocks = list(fitted(ArrayBlocks(X, 1000), y, memory_limit=memory_limit).answers())
-    assert [answer.rows for answer in blocks] == [range(0, 1000), range(1000, 2000), range(2000, 3000)]
-    assert_array_equal(np.concatenate([answer.classes for answer in blocks]), expected.transduction_)
-    assert_array_equal(np.concatenate([answer.probabilities for answer in blocks]), expected.label_distributions_)
+    assert [block.rows for block in blocks] == [range(0, 1000), range(1000, 2000), range(2000, 3000)]
+    assert_array_equal(np.concatenate([block.classes for block in blocks]), expected.transduction_)
+    assert_array_equal(np.concatenate([block.probabilities for block in blocks]), expected.label_distributions_)
 
 
 def test_labels_may_be_a_column_of_the_files(data, expected, tmp_path):

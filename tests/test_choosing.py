@@ -112,16 +112,16 @@ def test_neighbours_by_themselves_are_no_more_than_the_rows_allow():
 
 def test_the_first_value_gives_way_only_to_one_that_is_plainly_better(rng):
     codes = np.arange(60) % 3
-    sure = np.eye(3)[codes]
+    right = np.eye(3)[codes]
     blind = rng.normal(size=(60, 3))
-    assert choose(["usual", "other"], codes, {"usual": blind, "other": sure}.get) == "other"
-    assert choose(["usual", "other"], codes, {"usual": sure, "other": blind}.get) == "usual"
-    swapped = (blind + sure).reshape(10, 6, 3)[:, [3, 4, 5, 0, 1, 2]].reshape(60, 3)  # as good, on other rows
-    assert choose(["usual", "other"], codes, {"usual": blind + sure, "other": swapped + 1e-3 * sure}.get) == "usual"
-    hesitant = sure * rng.uniform(0.001, 1, (60, 1))  # all right, but not all sure
-    gain = log_losses(evidence(hesitant), codes) - log_losses(evidence(sure), codes)
+    assert choose(["usual", "other"], codes, {"usual": blind, "other": right}.get) == "other"
+    assert choose(["usual", "other"], codes, {"usual": right, "other": blind}.get) == "usual"
+    swapped = (blind + right).reshape(10, 6, 3)[:, [3, 4, 5, 0, 1, 2]].reshape(60, 3)  # as good, on other rows
+    assert choose(["usual", "other"], codes, {"usual": blind + right, "other": swapped + 1e-3 * right}.get) == "usual"
+    hesitant = right * rng.uniform(0.001, 1, (60, 1))  # all right, but not all with confidence
+    gain = log_losses(evidence(hesitant), codes) - log_losses(evidence(right), codes)
     assert gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    assert choose(["usual", "other"], codes, {"usual": hesitant, "other": sure}.get) == "usual"
+    assert choose(["usual", "other"], codes, {"usual": hesitant, "other": right}.get) == "usual"
     assert choose(["usual", "other"], codes[:0], None) == "usual"
 
 

@@ -219,7 +219,7 @@ def test_a_given_mu_is_the_mu_that_is_used(blobs, few):
     assert AnchoredGreenClassifier(mu=0.25).fit(blobs[0], few).mu_ == 0.25
 
 
-def test_a_pickle_answers_as_the_model(variant, blobs, few, new_rows):
+def test_a_pickle_predicts_as_the_model(variant, blobs, few, new_rows):
     model = variant.fit(blobs[0], few)
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_proba(new_rows), model.predict_proba(new_rows))
@@ -227,7 +227,7 @@ def test_a_pickle_answers_as_the_model(variant, blobs, few, new_rows):
     assert_array_equal(again.relabel(blobs[1]).scores_, model.relabel(blobs[1]).scores_)
 
 
-def test_a_pipeline_answers_as_its_steps(Model, blobs, few, new_rows):
+def test_a_pipeline_predicts_as_its_steps(Model, blobs, few, new_rows):
     scaler = StandardScaler().fit(blobs[0])
     pipeline = make_pipeline(StandardScaler(), Model(random_state=0)).fit(blobs[0], few)
     model = Model(random_state=0).fit(scaler.transform(blobs[0]), few)
@@ -266,7 +266,7 @@ def test_relabel_equals_refit(name, blobs, few, new_rows):
     relabelled = clone(VARIANTS[name]).fit(X, few)
     assert_array_equal(relabelled.transduction_.shape, (60,))  # what was computed for the old labels must not stay
     assert relabelled.label_distributions_.shape == (60, 3)
-    assert_same_answers(relabelled.relabel(other), clone(VARIANTS[name]).fit(X, other), new_rows)
+    assert_same_predictions(relabelled.relabel(other), clone(VARIANTS[name]).fit(X, other), new_rows)
 
 
 def test_relabel_with_the_labels_of_the_fit_equals_the_fit(variant, blobs, few, new_rows):
@@ -274,10 +274,10 @@ def test_relabel_with_the_labels_of_the_fit_equals_the_fit(variant, blobs, few, 
     X, y = blobs
     relabelled = clone(variant).fit(X, few)
     relabelled.relabel(np.where(np.arange(60) % 3 == 0, y, -1)).relabel(np.where(y == 2, -1, y))
-    assert_same_answers(relabelled.relabel(few), variant.fit(X, few), new_rows)
+    assert_same_predictions(relabelled.relabel(few), variant.fit(X, few), new_rows)
 
 
-def assert_same_answers(found, expected, new_rows):
+def assert_same_predictions(found, expected, new_rows):
     assert_array_equal(found.scores_, expected.scores_)
     assert_array_equal(found.label_distributions_, expected.label_distributions_)
     assert_array_equal(found.transduction_, expected.transduction_)
@@ -296,7 +296,7 @@ def test_relabel_takes_other_classes(Model, blobs, few):
 def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
     """Neither the search nor the graph nor a factor is made again."""
     model = graph_variant.fit(blobs[0], few)
-    operator = getattr(model, "_operator", None)
+    operator = model.operator_
 
     def fail(*args, **kwargs):
         raise AssertionError("relabel built something again")
@@ -310,7 +310,7 @@ def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
     monkeypatch.setattr("scipy.linalg.eigh", fail)
     model.relabel(blobs[1])
     assert np.isfinite(model.label_distributions_).all()
-    assert getattr(model.relabel(few), "_operator", None) is operator  # of several mu where that one is chosen
+    assert model.relabel(few).operator_ is operator  # of several mu where that one is chosen
 
 
 # Scores, classes, probabilities -----------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def test_anchored_prediction_of_unlabelled_training_rows_is_their_transduction(h
     assert_allclose(model.predict_proba(X[free]), model.label_distributions_[free], atol=1e-6)
 
 
-def test_a_row_is_answered_alike_alone_and_among_others(variant, blobs, few, new_rows):
+def test_a_row_is_predicted_alike_alone_and_among_others(variant, blobs, few, new_rows):
     model = variant.fit(blobs[0], few)
     together = model.decision_function(new_rows)
     alone = np.concatenate([model.decision_function(row[None]) for row in new_rows])
@@ -392,7 +392,7 @@ def test_a_row_is_answered_alike_alone_and_among_others(variant, blobs, few, new
 
 
 def test_small_data_with_uneven_labels_is_labelled_by_default(Model, blobs):
-    """Three clouds, two classes, twice as many labels in one: every class is told."""
+    """Three clouds, two classes, twice as many labels in one: every class has labels."""
     X, y = blobs[0], np.minimum(blobs[1], 1)
     few = np.where(np.arange(60) % 20 < 4, y, -1)
     model = Model(random_state=0).fit(X, few)
@@ -410,9 +410,9 @@ def test_leave_one_out_equals_refitting_without_each_label(graph_variant, blobs,
         without = few.copy()
         without[row] = -1
         expected.append(clone(graph_variant).fit(X, without).scores_[row])
-    held_out = leave_one_out(graph_variant.fit(X, few))
-    assert held_out.shape == (12, 3)
-    assert_allclose(held_out, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
+    found = leave_one_out(graph_variant.fit(X, few))
+    assert found.shape == (12, 3)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
 
 
 def test_leave_one_out_holds_where_a_component_has_a_single_label(GraphModel, islands):
@@ -422,12 +422,12 @@ def test_leave_one_out_holds_where_a_component_has_a_single_label(GraphModel, is
     model = GraphModel(5, random_state=0)
     if GraphModel is AnchoredGreenClassifier:
         model = GraphModel(30, 3, random_state=0)
-    held_out = leave_one_out(clone(model).fit(X, few))
-    for place, row in enumerate(np.flatnonzero(few != -1)):
+    found = leave_one_out(clone(model).fit(X, few))
+    for index, row in enumerate(np.flatnonzero(few != -1)):
         without = few.copy()
         without[row] = -1
         expected = clone(model).fit(X, without).scores_[row]
-        assert_allclose(held_out[place], expected, rtol=1e-6, atol=1e-7 * np.abs(held_out).max())
+        assert_allclose(found[index], expected, rtol=1e-6, atol=1e-7 * np.abs(found).max())
 
 
 def test_leave_one_out_changes_nothing_in_the_model(variant, blobs, few):
@@ -450,7 +450,7 @@ def test_scores_without_a_fold_equal_refitting_without_its_labels(graph_variant,
     assert_array_equal(found[4], 0)
 
 
-def test_scores_without_a_fold_are_zero_where_no_other_label_leads(GraphModel, islands):
+def test_out_of_fold_scores_are_zero_where_no_other_label_reaches(GraphModel, islands):
     few = np.full(90, -1)
     few[[0, 1, 30, 31, 60]] = [0, 1, 0, 1, 0]
     model = GraphModel(30, 3, random_state=0) if GraphModel is AnchoredGreenClassifier else GraphModel(5)
@@ -492,7 +492,7 @@ few_examples = settings(max_examples=15, deadline=None, derandomize=True, databa
 @pytest.mark.parametrize("Model", GRAPH_ESTIMATORS)
 @few_examples
 @sizes
-def test_permuting_rows_permutes_the_answer(Model, seed, n, c):
+def test_permuting_rows_permutes_the_predictions(Model, seed, n, c):
     X, y, rng = some_rows(seed, n, c)
     order = rng.permutation(n)
     straight, permuted = made(Model, X).fit(X, y), made(Model, X).fit(X[order], y[order])
@@ -505,12 +505,12 @@ def test_permuting_rows_permutes_the_answer(Model, seed, n, c):
 @pytest.mark.parametrize("Model", GRAPH_ESTIMATORS)
 @few_examples
 @sizes
-def test_renaming_classes_renames_the_answer(Model, seed, n, c):
+def test_renaming_classes_renames_the_predictions(Model, seed, n, c):
     X, y, rng = some_rows(seed, n, c)
     names = rng.permutation(["delta", "alpha", "charlie", "bravo"][:c])
     straight = made(Model, X).fit(X, y)
     renamed = made(Model, X).fit(X, np.where(y == -1, "", names[y]))
-    columns = np.argsort(names)  # the class that each column of the renamed answer stands for
+    columns = np.argsort(names)  # the class that each column of the renamed predictions stands for
     scale = np.abs(straight.scores_).max()
     assert_array_equal(renamed.classes_, names[columns])
     assert_allclose(renamed.scores_, straight.scores_[:, columns], rtol=1e-9, atol=1e-10 * scale)
@@ -555,10 +555,10 @@ def test_scores_of_the_green_function_sum_to_zero_over_rows(seed, n, c):
         assert_allclose(F.sum(axis=0), 0, atol=1e-8 * np.abs(F).max() * n)
 
 
-# Same answer ------------------------------------------------------------------------------------------------------
+# Same predictions -------------------------------------------------------------------------------------------------
 
 
-def test_the_same_random_state_gives_the_same_answer(variant, blobs, few, new_rows):
+def test_the_same_random_state_gives_the_same_predictions(variant, blobs, few, new_rows):
     one, other = (clone(variant).set_params(random_state=7).fit(blobs[0], few) for _ in range(2))
     assert_array_equal(one.scores_, other.scores_)
     assert_array_equal(one.predict_proba(new_rows), other.predict_proba(new_rows))
@@ -609,7 +609,7 @@ def on_threads(n_threads, model, X, y):
     ],
     ids=str,
 )
-def test_the_number_of_threads_does_not_change_the_answer(model, approximate, data, monkeypatch):
+def test_the_number_of_threads_does_not_change_the_predictions(model, approximate, data, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = data(rng)
     few = np.where(rng.uniform(size=len(y)) < 0.02, y, -1)

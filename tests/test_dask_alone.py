@@ -22,7 +22,7 @@ def test_dask_works_without_a_cluster():
     assert current_client() is None
     model = fitted(da.from_array(X, chunks=(500, -1)), y)
     assert_same(model, expected)
-    assert_array_equal(np.concatenate([answer.classes for answer in model.answers()]), expected.transduction_)
+    assert_array_equal(np.concatenate([block.classes for block in model.answers()]), expected.transduction_)
 
 
 def test_patience_with_a_scheduler_is_ten_seconds():

@@ -83,21 +83,21 @@ def test_a_dask_frame_has_blocks_too(client, data, expected):
     assert model.feature_names_in_[3] == "x3"
 
 
-def test_answers_are_lazy(client, data, expected):
+def test_predictions_are_lazy(client, data, expected):
     X, y = data
     model = fitted(da.from_array(X, chunks=(500, -1)), y, memory_limit=0)
     new = da.from_array(X[:999], chunks=(100, -1))
-    for answer, whole in [
+    for lazy, whole in [
         (model.predict(new), expected.predict(X[:999])),
         (model.predict_proba(new), expected.predict_proba(X[:999])),
         (model.decision_function(new), expected.decision_function(X[:999])),
     ]:
-        assert isinstance(answer, da.Array)
-        assert answer.shape == whole.shape
-        assert_array_equal(answer.compute(), whole)
+        assert isinstance(lazy, da.Array)
+        assert lazy.shape == whole.shape
+        assert_array_equal(lazy.compute(), whole)
     blocks = list(model.answers())
-    assert [answer.rows[0] for answer in blocks] == list(range(0, 3000, 500))
-    assert_array_equal(np.concatenate([answer.probabilities for answer in blocks]), expected.label_distributions_)
+    assert [block.rows[0] for block in blocks] == list(range(0, 3000, 500))
+    assert_array_equal(np.concatenate([block.probabilities for block in blocks]), expected.label_distributions_)
 
 
 def test_more_rows_may_come_from_anywhere(client, data, expected):
@@ -171,10 +171,10 @@ def test_killed_workers_change_nothing(data, expected):
         assert killer.killed_after is not None
         killer = KillAWorker(client, "predict-rows")
         killer.start()
-        answers = list(model.answers())
+        blocks = list(model.answers())
         killer.join(5)
         assert killer.killed_after is not None
-        assert_array_equal(np.concatenate([answer.classes for answer in answers]), expected.transduction_)
+        assert_array_equal(np.concatenate([block.classes for block in blocks]), expected.transduction_)
         assert_same(model, expected)
 
 

@@ -1,4 +1,4 @@
-"""Legal but degenerate input works: finite answers, probabilities that sum to 1, no warning of arithmetic."""
+"""Legal but degenerate input works: finite predictions, probabilities that sum to 1, no warning of arithmetic."""
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ def check_probabilities(p, shape):
 
 
 def sound(model, X=None):
-    """The model, after all its answers were looked at: about its own rows, and about X as new rows."""
+    """The model, after all its predictions were looked at: about its own rows, and about X as new rows."""
     n, c = model.scores_.shape
     assert c == len(model.classes_)
     assert np.isfinite(model.scores_).all()
@@ -60,7 +60,7 @@ def small(Model, n_neighbors=2, **params):
     return Model(n_neighbors=n_neighbors, random_state=0, **params)
 
 
-def same_answer(one, other, rtol=1e-7):
+def same_predictions(one, other, rtol=1e-7):
     assert_array_equal(one.classes_, other.classes_)
     assert_array_equal(one.transduction_, other.transduction_)
     assert_allclose(one.scores_, other.scores_, rtol=rtol, atol=rtol * np.abs(other.scores_).max())
@@ -120,7 +120,7 @@ def test_a_constant_column_changes_nothing(Model, blobs, few):
     X = blobs[0]
     wider = np.column_stack([np.full(60, 3.0), X, np.zeros(60)])
     model = sound(small(Model, n_neighbors=5, **_twelve(Model)).fit(wider, few), wider)
-    same_answer(model, small(Model, n_neighbors=5, **_twelve(Model)).fit(X, few), rtol=1e-6)
+    same_predictions(model, small(Model, n_neighbors=5, **_twelve(Model)).fit(X, few), rtol=1e-6)
 
 
 def _twelve(Model):
@@ -242,7 +242,7 @@ TRUTHS = {
 SIX_ROWS = np.array([[0.0], [5.0], [0.1], [0.2], [5.1], [5.2]])
 
 
-def answers_for(Model, y, classes):
+def predictions_for(Model, y, classes):
     first, second = classes
     model = sound(small(Model).fit(SIX_ROWS, y), SIX_ROWS)
     assert model.classes_.tolist() == [first, second]
@@ -255,19 +255,19 @@ def answers_for(Model, y, classes):
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_text_labels_work_in_every_container(Model, y):
     text = (b"cat", b"dog") if getattr(y, "dtype", None) == np.dtype("S3") else ("cat", "dog")
-    answers_for(Model, y, text)
+    predictions_for(Model, y, text)
 
 
 @SLOW_BLEND
 @pytest.mark.parametrize("y", NUMBERS.values(), ids=NUMBERS)
 def test_number_labels_work_in_every_container(Model, y):
-    answers_for(Model, y, (3, 8))
+    predictions_for(Model, y, (3, 8))
 
 
 @SLOW_BLEND
 @pytest.mark.parametrize("y", TRUTHS.values(), ids=TRUTHS)
 def test_truth_labels_work_in_every_container(Model, y):
-    answers_for(Model, y, (False, True))
+    predictions_for(Model, y, (False, True))
 
 
 def test_truth_labels_on_all_rows_work(Model):
@@ -343,7 +343,7 @@ def test_all_solvers_agree_on_what_no_label_reaches(solver, forlorn):
     X, y = forlorn
     model = sound(GreenClassifier(5, solver=solver).fit(X, y), X)
     assert_array_equal(model.reached_, np.arange(90) < 60)
-    same_answer(model, GreenClassifier(5, solver="direct").fit(X, y), rtol=1e-6)
+    same_predictions(model, GreenClassifier(5, solver="direct").fit(X, y), rtol=1e-6)
 
 
 def test_the_original_method_works_on_a_disconnected_graph(forlorn):
@@ -360,7 +360,7 @@ def test_mu_of_zero_works_on_a_connected_graph(blobs, few):
 
 @pytest.mark.parametrize("mu", [1e-300, 1e-20, 1e-14, 1e-6, 1e6, 1e300])
 @pytest.mark.parametrize("solver", ["eigen", "direct", "cg"])
-def test_an_extreme_mu_is_answered_in_finite_numbers_or_refused(solver, mu, forlorn):
+def test_an_extreme_mu_gives_finite_predictions_or_refused(solver, mu, forlorn):
     X, y = forlorn
     model = GreenClassifier(5, mu=mu, solver=solver)
     try:
@@ -372,7 +372,7 @@ def test_an_extreme_mu_is_answered_in_finite_numbers_or_refused(solver, mu, forl
 
 
 @pytest.mark.parametrize("mu", [1e-300, 1e-20, 1e-14, 1e-6, 1e6, 1e300])
-def test_an_extreme_mu_of_anchors_is_answered_in_finite_numbers_or_refused(mu, forlorn):
+def test_an_extreme_mu_of_anchors_gives_finite_predictions_or_refused(mu, forlorn):
     X, y = forlorn
     model = AnchoredGreenClassifier(30, 3, mu=mu, random_state=0)
     try:
@@ -384,7 +384,7 @@ def test_an_extreme_mu_of_anchors_is_answered_in_finite_numbers_or_refused(mu, f
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e-14, 1e-6, 1e6, 1e300])
-def test_an_extreme_gamma_is_answered_in_finite_numbers(gamma, forlorn):
+def test_an_extreme_gamma_gives_finite_predictions(gamma, forlorn):
     X, y = forlorn
     sound(ConsistencyClassifier(5, gamma=gamma).fit(X, y), X)
 
@@ -431,7 +431,7 @@ def test_halves_that_hang_by_a_thread_work(KnnModel, weak):
 
 def test_the_diagonal_of_a_precomputed_graph_does_not_matter(KnnModel, similarity):
     S, y = similarity
-    same_answer(
+    same_predictions(
         KnnModel(graph="precomputed").fit(S + 5 * np.eye(30), y), KnnModel(graph="precomputed").fit(S, y), rtol=1e-9
     )
 
@@ -444,7 +444,7 @@ def test_too_many_neighbours_are_cut_with_a_warning(KnnModel, n_neighbors, blobs
     X = blobs[0]
     with pytest.warns(UserWarning, match=f"n_neighbors={n_neighbors} .* 60 rows; 59 are used"):
         model = KnnModel(n_neighbors, random_state=0).fit(X, few)
-    same_answer(sound(model, X), KnnModel(59, random_state=0).fit(X, few), rtol=1e-9)
+    same_predictions(sound(model, X), KnnModel(59, random_state=0).fit(X, few), rtol=1e-9)
 
 
 def test_too_many_neighbours_for_anchors_of_the_librarys_choice_are_cut_with_a_warning(blobs, few):
@@ -487,7 +487,7 @@ def test_small_distances_to_anchors_survive_large_features():
 
 
 def test_rows_far_from_zero_are_labelled_by_their_small_differences(Model):
-    """Four clouds of 0.01 around 1e5; only small differences tell the two at the same place apart."""
+    """Four clouds of 0.01 around 1e5; only small differences tell the two at the same point apart."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2, 3], 25)
     X = 1e5 + np.where(y < 2, 0.0, 50_000.0)[:, None] + np.where(y % 2, 0.2, 0.0)[:, None]
@@ -521,7 +521,7 @@ def test_the_type_of_the_numbers_does_not_matter(Model, dtype, whole_numbers):
     X, y = whole_numbers
     typed = X.astype(dtype)
     model, double = sound(_default(Model).fit(typed, y), typed), _default(Model).fit(X.astype(float), y)
-    same_answer(model, double, rtol=1e-4)
+    same_predictions(model, double, rtol=1e-4)
     assert_allclose(model.predict_proba(typed), double.predict_proba(X.astype(float)), atol=1e-4)
 
 
@@ -530,7 +530,7 @@ def test_truth_values_as_features_are_zeros_and_ones(Model):
     y = np.repeat([0, 1], 40)
     X = rng.uniform(size=(80, 30)) < np.where(y, 0.7, 0.3)[:, None]
     few = np.where(np.arange(80) % 40 < 4, y, -1)
-    same_answer(sound(_default(Model).fit(X, few), X), _default(Model).fit(X.astype(float), few), rtol=1e-4)
+    same_predictions(sound(_default(Model).fit(X, few), X), _default(Model).fit(X.astype(float), few), rtol=1e-4)
 
 
 def test_the_order_in_memory_does_not_matter(Model, blobs, few):
@@ -539,7 +539,7 @@ def test_the_order_in_memory_does_not_matter(Model, blobs, few):
     model = _default(Model).fit(X, few)
     for other in (np.asfortranarray(X), doubled[::2, ::2], X[::-1][::-1]):
         same = _default(Model).fit(other, few)
-        same_answer(sound(same, other), model, rtol=1e-12)
+        same_predictions(sound(same, other), model, rtol=1e-12)
         assert_allclose(same.decision_function(other), model.decision_function(X), rtol=1e-9, atol=1e-12)
 
 
@@ -555,14 +555,14 @@ SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.csc_arra
 
 @SLOW_BLEND
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
-def test_sparse_features_give_the_dense_answer(Model, kind):
+def test_sparse_features_give_the_dense_predictions(Model, kind):
     rng = np.random.default_rng(5)
     y = np.repeat([0, 1], 40)
     X = rng.normal(size=(80, 12)) * (rng.uniform(size=(80, 12)) < 0.4) + np.where(y, 2.0, 0.0)[:, None] * np.eye(12)[0]
     few = np.where(np.arange(80) % 40 < 5, y, -1)
     dense, sparse = _default(Model).fit(X, few), _default(Model).fit(kind(X), few)
     near = 1e-3 if Model is BlendedClassifier else 1e-6  # logistic regression stops a little before its optimum
-    same_answer(sound(sparse, kind(X)), dense, rtol=near)
+    same_predictions(sound(sparse, kind(X)), dense, rtol=near)
     assert_allclose(sparse.predict_proba(kind(X)), dense.predict_proba(X), atol=near)
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(kind(X)), atol=near)
 
@@ -580,7 +580,7 @@ def test_sparse_features_of_every_type_work(Model, dtype):
 def test_sparse_features_work_with_all_weights(KnnModel, weights, blobs, few):
     X = sp.csr_array(blobs[0])
     dense = KnnModel(weights=weights).fit(blobs[0], few)
-    same_answer(sound(KnnModel(weights=weights).fit(X, few), X), dense, rtol=1e-6)
+    same_predictions(sound(KnnModel(weights=weights).fit(X, few), X), dense, rtol=1e-6)
 
 
 def test_sparse_rows_without_any_entry_work(Model):
@@ -589,19 +589,19 @@ def test_sparse_rows_without_any_entry_work(Model):
 
 
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
-def test_a_sparse_graph_gives_the_dense_answer(KnnModel, kind, similarity):
+def test_a_sparse_graph_gives_the_dense_predictions(KnnModel, kind, similarity):
     S, y = similarity
     dense, sparse = KnnModel(graph="precomputed").fit(S, y), KnnModel(graph="precomputed").fit(kind(S), y)
-    same_answer(sound(sparse, kind(S)), dense, rtol=1e-9)
+    same_predictions(sound(sparse, kind(S)), dense, rtol=1e-9)
     assert_allclose(sparse.predict_proba(kind(S[:4])), dense.predict_proba(S[:4]), rtol=1e-9)
 
 
 @SLOW_BLEND
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_frames_give_the_answer_of_their_values(Model, frame, blobs, few):
+def test_frames_give_the_predictions_of_their_values(Model, frame, blobs, few):
     X = frame({"a": blobs[0][:, 0], "b": blobs[0][:, 1]})
     model = sound(_default(Model).fit(X, few), X)
-    same_answer(model, _default(Model).fit(blobs[0], few), rtol=1e-12)
+    same_predictions(model, _default(Model).fit(blobs[0], few), rtol=1e-12)
     assert_array_equal(model.feature_names_in_, ["a", "b"])
 
 
@@ -609,11 +609,13 @@ def test_a_frame_of_mixed_number_types_works(Model, blobs, few):
     X = pd.DataFrame({"a": blobs[0][:, 0], "b": np.arange(60, dtype="int8"), "c": np.arange(60) % 2 == 0})
     sound(_default(Model).fit(X, few), X)
     nullable = X.astype({"a": "Float64", "b": "Int64", "c": "boolean"})
-    same_answer(_default(Model).fit(nullable, few), _default(Model).fit(X.astype(float), few), rtol=1e-9)
+    same_predictions(_default(Model).fit(nullable, few), _default(Model).fit(X.astype(float), few), rtol=1e-9)
 
 
 def test_a_list_of_lists_works(Model, blobs, few):
-    same_answer(_default(Model).fit(blobs[0].tolist(), few.tolist()), _default(Model).fit(blobs[0], few), rtol=1e-12)
+    same_predictions(
+        _default(Model).fit(blobs[0].tolist(), few.tolist()), _default(Model).fit(blobs[0], few), rtol=1e-12
+    )
 
 
 # Scale ------------------------------------------------------------------------------------------------------------
@@ -628,7 +630,7 @@ def test_the_unit_of_the_features_does_not_matter(Model, scale, blobs, few):
 
 
 def right_or_refused(model, X, scale, y):
-    """X times scale has the answer of X, or is refused with the word scale; never another answer."""
+    """X times scale has the predictions of X, or is refused with the word scale; never others."""
     usual = clone(model).fit(X, y)
     scaled = (X * scale).astype(X.dtype)
     try:
@@ -640,15 +642,17 @@ def right_or_refused(model, X, scale, y):
         assert (model.transduction_ == usual.transduction_).mean() > 0.98
 
 
-# Squares of these are beyond double precision, or lost to zero.
+# Squares of these are beyond double precision, or vanish.
 @pytest.mark.parametrize("scale", [1e-200, 1e155, 1e300])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_features_whose_squares_do_not_fit_get_the_usual_answer_or_are_refused(KnnModel, weights, scale, blobs, few):
+def test_features_whose_squares_do_not_fit_get_the_usual_predictions_or_are_refused(
+    KnnModel, weights, scale, blobs, few
+):
     right_or_refused(KnnModel(weights=weights), blobs[0], scale, few)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e155, 1e300])
-def test_anchors_of_features_whose_squares_do_not_fit_get_the_usual_answer_or_are_refused(scale, blobs, few):
+def test_anchors_of_features_whose_squares_do_not_fit_get_the_usual_predictions_or_are_refused(scale, blobs, few):
     right_or_refused(AnchoredGreenClassifier(random_state=0), blobs[0], scale, few)
 
 
@@ -659,13 +663,13 @@ def test_features_whose_fourth_powers_do_not_fit_get_gaussian_weights_or_are_ref
 
 @SLOW_BLEND
 @pytest.mark.parametrize("scale", [1e-30, 1e-23, 1e-18, 1e18, 1e22, 1e37])
-def test_single_precision_features_of_extreme_scale_get_the_usual_answer_or_are_refused(Model, scale, blobs, few):
+def test_single_precision_features_of_extreme_scale_get_the_usual_predictions_or_are_refused(Model, scale, blobs, few):
     right_or_refused(_default(Model), blobs[0].astype(np.float32), scale, few)
 
 
 @SLOW_BLEND
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_features_of_the_smallest_numbers_there_are_give_finite_answers_or_are_refused(Model, dtype, blobs, few):
+def test_features_of_the_smallest_numbers_there_are_give_finite_predictions_or_are_refused(Model, dtype, blobs, few):
     X = np.round(blobs[0]).astype(dtype) * np.finfo(dtype).smallest_subnormal
     try:
         model = _default(Model).fit(X, few)
@@ -677,7 +681,7 @@ def test_features_of_the_smallest_numbers_there_are_give_finite_answers_or_are_r
 
 @SLOW_BLEND
 @pytest.mark.parametrize("far", [1e20, 1e150])
-def test_new_rows_far_away_get_finite_answers(Model, far, blobs, few):
+def test_new_rows_far_away_get_finite_predictions(Model, far, blobs, few):
     model = _default(Model).fit(blobs[0], few)
     check_probabilities(model.predict_proba([[far, -far], [0.0, far]]), (2, 3))
 
@@ -704,7 +708,7 @@ def test_of_rows_beyond_all_numbers_in_the_unit_of_the_fit_the_direction_counts(
     assert model.predict(far * np.eye(2, dtype=type(far))).tolist() == [0, 1]
 
 
-def test_new_rows_too_far_for_a_distance_get_finite_answers_or_are_refused(Model, blobs, few):
+def test_new_rows_too_far_for_a_distance_get_finite_predictions_or_are_refused(Model, blobs, few):
     model = _default(Model).fit(blobs[0], few)
     try:
         p = model.predict_proba([[1e200, -1e200], [0.0, 0.0]])

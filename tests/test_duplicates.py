@@ -1,4 +1,4 @@
-"""Equal rows are one node: what is answered does not depend on how often each row stands in the data."""
+"""Equal rows are one node: predictions do not depend on how often each row comes in the data."""
 
 import numpy as np
 import pytest
@@ -190,7 +190,7 @@ def test_anchors_asked_for_beyond_the_distinct_rows_are_all_of_these(hard):
 
 def test_given_anchors_that_coincide_are_one(hard):
     X, _, few = hard
-    with pytest.warns(UserWarning, match="anchors hold 60 rows that stand there before"):
+    with pytest.warns(UserWarning, match="anchors hold 60 rows that repeat an earlier one"):
         model = AnchoredGreenClassifier(anchors=np.repeat(X[:10], 7, axis=0)).fit(X, few)
     assert_array_equal(model.anchors_, X[:10])
     assert_array_equal(model.scores_, AnchoredGreenClassifier(anchors=X[:10]).fit(X, few).scores_)
@@ -244,10 +244,10 @@ def test_leave_one_out_equals_refitting_where_rows_are_equal(uneven, Knn):
     X, _, few = uneven
     model = Knn(5, mu=0.01).fit(X, few) if Knn is GreenClassifier else Knn(5).fit(X, few)
     found = leave_one_out(model)
-    for place, row in enumerate(np.flatnonzero(few >= 0)):
+    for index, row in enumerate(np.flatnonzero(few >= 0)):
         other = few.copy()
         other[row] = -1
-        assert_allclose(found[place], model.relabel(other).scores_[row], atol=1e-8)
+        assert_allclose(found[index], model.relabel(other).scores_[row], atol=1e-8)
 
 
 def test_relabelling_equals_fitting_where_rows_are_equal(uneven, KnnModel):
@@ -257,12 +257,12 @@ def test_relabelling_equals_fitting_where_rows_are_equal(uneven, KnnModel):
     assert_array_equal(relabelled.scores_, fitted.scores_)
 
 
-def test_equal_rows_get_equal_answers(uneven, KnnModel):
+def test_equal_rows_get_equal_predictions(uneven, KnnModel):
     X, _, few = uneven
     model, nodes = KnnModel(5).fit(X, few), distinct_rows(X)
-    for answer in (model.scores_, model.transduction_, model.reached_, model.label_distributions_):
-        assert len(answer) == len(X)
-        assert_array_equal(answer[nodes.first][nodes.of_row], answer)
+    for found in (model.scores_, model.transduction_, model.reached_, model.label_distributions_):
+        assert len(found) == len(X)
+        assert_array_equal(found[nodes.first][nodes.of_row], found)
 
 
 @pytest.mark.slow
@@ -298,10 +298,10 @@ def test_leave_one_out_equals_refitting_where_all_rows_are_equal(GraphModel):
     params = {"mu": 0.1} if GraphModel in (GreenClassifier, AnchoredGreenClassifier) else {}
     model = GraphModel(**({} if GraphModel is AnchoredGreenClassifier else {"n_neighbors": 2}), **params).fit(X, y)
     found = leave_one_out(model)
-    for place in range(5):
+    for index in range(5):
         other = y.copy()
-        other[place] = -1
-        assert_allclose(found[place], model.relabel(other).scores_[place], atol=1e-12)
+        other[index] = -1
+        assert_allclose(found[index], model.relabel(other).scores_[index], atol=1e-12)
 
 
 def test_two_distinct_rows_get_their_labels(GraphModel):
@@ -314,7 +314,7 @@ def test_two_distinct_rows_get_their_labels(GraphModel):
     assert model.reached_.all()
 
 
-def test_rows_that_differ_are_answered_as_without_looking_for_equal_ones(KnnModel, blobs, few, monkeypatch):
+def test_rows_that_differ_are_predicted_as_without_looking_for_equal_ones(KnnModel, blobs, few, monkeypatch):
     found = KnnModel(5).fit(blobs[0], few).scores_
     monkeypatch.setattr(KnnModel, "merge_equal_rows", False)
     assert_array_equal(found, KnnModel(5).fit(blobs[0], few).scores_)

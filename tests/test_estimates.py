@@ -29,24 +29,24 @@ from greenlabel.tables.report.words import SPACE, percent
 DRAWN = np.array([60, 40])  # labels of two classes, drawn at random
 
 
-def held_out(right, wrong, sure=0.9):
-    """Codes and probabilities of rows of class 0: so many right, so many wrong, all equally sure."""
-    p = np.array([[sure, 1 - sure]] * right + [[1 - sure, sure]] * wrong).reshape(-1, 2)
-    return np.zeros(right + wrong, int), p
+def validated(n_right, n_wrong, confidence=0.9):
+    """Codes and probabilities of tested rows of class 0, all with this confidence."""
+    p = np.array([[confidence, 1 - confidence]] * n_right + [[1 - confidence, confidence]] * n_wrong).reshape(-1, 2)
+    return np.zeros(n_right + n_wrong, int), p
 
 
-def filled(n, sure, c=2, unreached=0):
-    answers = np.full(c, n // c)
-    answers[0] += n % c
-    return Filled(answers, n * sure, unreached)
+def filled(n, confidence, c=2, n_unreached=0):
+    predictions = np.full(c, n // c)
+    predictions[0] += n % c
+    return Filled(predictions, n * confidence, n_unreached)
 
 
 # The rule -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_estimate_lies_between_the_hidden_labels_and_the_confidence():
-    found = estimate_accuracy(*held_out(80, 20), DRAWN, filled(1000, 0.9))
-    assert float(found) == pytest.approx((0.85 * 80 + 0.5) / 81)  # 100 hidden labels are worth 80
+def test_the_estimate_lies_between_the_tested_rows_and_the_confidence():
+    found = estimate_accuracy(*validated(80, 20), DRAWN, filled(1000, 0.9))
+    assert float(found) == pytest.approx((0.85 * 80 + 0.5) / 81)  # 100 tested rows are worth 80
     assert found.low < 0.8
     assert found.high > 0.9
 
@@ -55,7 +55,7 @@ def test_where_all_readings_agree_the_interval_is_that_of_jeffreys():
     n = 10**9
     low, high = interval(0.9, 100, n, 0.0)
     assert (low, high) == pytest.approx(tuple(beta.ppf([0.05, 0.95], 90.5, 10.5)), abs=1e-6)
-    found = estimate_accuracy(*held_out(90, 10), DRAWN, filled(n, 0.9))
+    found = estimate_accuracy(*validated(90, 10), DRAWN, filled(n, 0.9))
     assert (found.low, found.high) == pytest.approx(interval(0.9, 100 / DEPENDENCE, n, 0.0))
 
 
@@ -70,68 +70,70 @@ def test_the_interval_has_the_mean_and_the_spread_that_it_is_made_from(rng):
 
 
 def test_readings_that_disagree_widen_the_interval():
-    agree = estimate_accuracy(*held_out(85, 15), DRAWN, filled(1000, 0.85))
-    apart = estimate_accuracy(*held_out(75, 25), DRAWN, filled(1000, 0.95))
+    agree = estimate_accuracy(*validated(85, 15), DRAWN, filled(1000, 0.85))
+    apart = estimate_accuracy(*validated(75, 25), DRAWN, filled(1000, 0.95))
     assert float(agree) == pytest.approx(float(apart))
     assert agree.low < float(agree) < agree.high
     assert apart.high - apart.low > 1.2 * (agree.high - agree.low)
 
 
 def test_few_rows_to_fill_in_widen_it_and_its_ends_are_whole_rows():
-    few, many = (estimate_accuracy(*held_out(90, 10), DRAWN, filled(n, 0.9)) for n in (10, 10_000))
+    few, many = (estimate_accuracy(*validated(90, 10), DRAWN, filled(n, 0.9)) for n in (10, 10_000))
     assert few.high - few.low > 1.5 * (many.high - many.low)
     assert (few.low * 10) % 1 == pytest.approx(0)
     assert few.high == 1.0
 
 
-def test_where_no_hidden_label_is_wrong_all_may_be_right():
-    assert estimate_accuracy(*held_out(50, 0), DRAWN, filled(10_000, 0.95)).high == 1.0
+def test_where_no_tested_row_is_wrong_all_may_be_right():
+    assert estimate_accuracy(*validated(50, 0), DRAWN, filled(10_000, 0.95)).high == 1.0
 
 
-def test_few_hidden_labels_never_earn_certainty():
-    few, many = (estimate_accuracy(*held_out(k, 0), DRAWN, filled(500, 1.0)) for k in (10, 1000))
+def test_few_tested_rows_never_earn_certainty():
+    few, many = (estimate_accuracy(*validated(k, 0), DRAWN, filled(500, 1.0)) for k in (10, 1000))
     assert float(few) < 0.95
     assert float(many) > 0.999
 
 
-def test_without_a_hidden_label_anything_is_possible():
-    found = estimate_accuracy(*held_out(0, 0), np.array([1, 1]), filled(100, 0.7))
+def test_without_a_tested_row_anything_is_possible():
+    found = estimate_accuracy(*validated(0, 0), np.array([1, 1]), filled(100, 0.7))
     assert (float(found), found.low, found.high) == (pytest.approx(0.7), 0.0, 1.0)
 
 
 def test_without_a_row_filled_in_there_is_nothing_to_estimate():
-    assert estimate_accuracy(*held_out(9, 1), DRAWN, filled(0, 0.0)) is None
+    assert estimate_accuracy(*validated(9, 1), DRAWN, filled(0, 0.0)) is None
 
 
 def test_unreached_rows_are_right_as_often_as_the_most_frequent_label():
-    found = estimate_accuracy(*held_out(100, 0), DRAWN, filled(100, 1.0, unreached=300))
+    found = estimate_accuracy(*validated(100, 0), DRAWN, filled(100, 1.0, n_unreached=300))
     assert float(found) == pytest.approx(0.25 * 80.5 / 81 + 0.75 * 0.6)
     assert found.high < 0.8
-    alone = estimate_accuracy(*held_out(100, 0), DRAWN, filled(0, 0.0, unreached=300))
+    alone = estimate_accuracy(*validated(100, 0), DRAWN, filled(0, 0.0, n_unreached=300))
     assert float(alone) == pytest.approx(0.6)
 
 
-def test_only_hidden_labels_that_are_sure_enough_count_where_only_such_rows_are_filled_in():
-    sure, unsure = held_out(50, 0, 0.97), held_out(20, 30, 0.6)
-    codes, p = (np.concatenate(parts) for parts in zip(sure, unsure, strict=True))
+def test_only_confident_tested_rows_count_where_only_confident_rows_are_filled_in():
+    confident, doubtful = validated(50, 0, 0.97), validated(20, 30, 0.6)
+    codes, p = (np.concatenate(parts) for parts in zip(confident, doubtful, strict=True))
     assert float(estimate_accuracy(codes, p, DRAWN, filled(500, 0.97), 0.9)) > 0.97
     assert float(estimate_accuracy(codes, p, DRAWN, filled(1000, 0.78))) < 0.8
 
 
 def test_filled_rows_of_blocks_add_up(rng):
-    answers, sure, reached = rng.integers(-1, 4, 200), rng.random(200), rng.random(200) < 0.7
-    whole = Filled.of(answers, sure, reached, 4)
-    parts = [Filled.of(answers[rows], sure[rows], reached[rows], 4) for rows in (slice(0, 77), slice(77, 200))]
+    predictions, confidence, reached = rng.integers(-1, 4, 200), rng.random(200), rng.random(200) < 0.7
+    whole = Filled.of(predictions, confidence, reached, 4)
+    parts = [
+        Filled.of(predictions[rows], confidence[rows], reached[rows], 4) for rows in (slice(0, 77), slice(77, 200))
+    ]
     total = parts[0] + parts[1]
-    assert_array_equal(total.answers, whole.answers)
+    assert_array_equal(total.n_predicted, whole.n_predicted)
     assert total.confidence == pytest.approx(whole.confidence)
-    assert total.unreached == whole.unreached == (~reached & (answers >= 0)).sum()
+    assert total.n_unreached == whole.n_unreached == (~reached & (predictions >= 0)).sum()
 
 
 # How labels were drawn ------------------------------------------------------------------------------------------------
 
 
-def test_labels_drawn_by_class_are_told_from_labels_drawn_at_random(rng):
+def test_labels_drawn_by_class_differ_from_labels_drawn_at_random(rng):
     assert is_drawn_by_class(np.full(200, 3))
     assert is_drawn_by_class(np.minimum(rng.integers(1, 20, 100), 5))  # small classes have fewer
     at_random = [is_drawn_by_class(np.bincount(rng.integers(0, 100, 300), minlength=100)) for _ in range(200)]
@@ -150,7 +152,7 @@ def test_labels_alone_in_their_class_estimate_the_rows_of_classes_without_any(rn
     assert np.mean(stated) == pytest.approx(np.mean(true), abs=0.01)
 
 
-def test_a_hidden_label_that_leaves_its_class_poorer_counts_less():
+def test_a_tested_row_that_leaves_its_class_poorer_counts_less():
     codes, p = np.arange(30) % 3, np.eye(3)[(np.arange(30) + (np.arange(30) < 6)) % 3]
     few = estimate_accuracy(codes, p, np.full(3, 2), filled(300, 0.8, c=3))
     many = estimate_accuracy(codes, p, np.full(3, 100), filled(300, 0.8, c=3))
@@ -216,7 +218,7 @@ def test_a_blend_has_other_experts_for_unreached_rows(rng):
         model = BlendedClassifier([("graph", GreenClassifier())], random_state=0).fit(X, given)
         _, result = label_table(frame_of(X, given, "ab"), "kind")
     assert not model.reached_.all()
-    assert result.tally.estimated.unreached == 0
+    assert result.tally.estimated.n_unreached == 0
 
 
 def test_the_blend_and_the_table_state_the_same(rng):
@@ -263,11 +265,11 @@ def test_the_interval_holds_with_three_labels_of_each_of_200_classes(seed, model
 
 
 def estimate_of(model, given):
-    _, codes, p_held = model.cross_validated(2000)
+    _, codes, p_tested = model.cross_validated(2000)
     free = given < 0
     p = model.label_distributions_[free]
     rows = Filled.of(p.argmax(axis=1), p.max(axis=1), model.reached_[free], p.shape[1])
-    return estimate_accuracy(codes, p_held, np.bincount(given[~free])[model.classes_], rows)
+    return estimate_accuracy(codes, p_tested, np.bincount(given[~free])[model.classes_], rows)
 
 
 @pytest.mark.slow
@@ -295,7 +297,7 @@ def test_intervals_hold_as_often_as_they_say_on_generated_data():
 
 @pytest.mark.slow
 def test_twenty_labels_of_a_mixed_table_state_neither_too_much_nor_too_little(monkeypatch):
-    """Forty tables, labels drawn at random and by class. Weights from the rows that judge them state 3 points more."""
+    """Forty tables, labels drawn at random and by class. Weights from the tested rows state 3 points more."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     from mixed_tables import mixed_table
 

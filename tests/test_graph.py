@@ -85,7 +85,7 @@ def test_edge_weights_of_new_rows_sum_to_one_however_far_they_are(clouds, weight
     assert (np.diff(edges.indptr) == 7).all()
 
 
-def test_neighbours_without_a_label_in_reach_are_not_heard():
+def test_unreached_neighbours_do_not_count():
     edges = sp.csr_array(np.array([[0.5, 0.5, 0], [0, 0.2, 0.8], [0, 0, 1]]))
     mean, total = mean_of_neighbours(edges, np.array([[1.0], [3.0], [100.0]]), np.array([True, True, False]))
     assert_allclose(mean, [[2], [3], [0]])

@@ -139,20 +139,20 @@ def test_sparse_and_dense_labels_give_the_same_scores(graph, operator):
     assert_allclose(green.solve(sp.csr_array(Y)), green.solve(Y), atol=1e-14)
 
 
-@pytest.mark.parametrize("most", [0, 10_000])
+@pytest.mark.parametrize("max_direct", [0, 10_000])
 @pytest.mark.parametrize("gamma", [0.01, 0.5])
-def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, most, gamma):
-    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", most)
+def test_llgc_scores_equal_the_dense_formula(graph, rng, monkeypatch, max_direct, gamma):
+    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", max_direct)
     Y = one_hot(rng.integers(0, 4, 12), graph.n, 4)
     F = ConsistencyOperator(graph, gamma).solve(Y)
     expected = reference.consistency(graph.S.toarray(), gamma, Y)
     assert_allclose(F, expected, atol=1e-10 * expected.max())
 
 
-@pytest.mark.parametrize("most", [0, 10_000])
-def test_llgc_keeps_the_digits_of_scores_far_from_all_labels(monkeypatch, most):
+@pytest.mark.parametrize("max_direct", [0, 10_000])
+def test_llgc_keeps_the_digits_of_scores_far_from_all_labels(monkeypatch, max_direct):
     """On a path the score falls by the same factor from row to row, however small it is."""
-    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", most)
+    monkeypatch.setattr(greenlabel.operators.classics, "DIRECT_ROWS", max_direct)
     n = 200
     S = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
     F = ConsistencyOperator(make_graph(S), 1.0).solve(one_hot([0], n, 1))[:, 0]

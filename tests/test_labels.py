@@ -90,13 +90,13 @@ def test_equal_scores_are_equal_probabilities():
 
 
 def test_the_temperature_is_found_again(rng):
-    """Classes drawn from softmax(3 E) lead back to 3."""
+    """Classes drawn from softmax(3 E) give 3 back."""
     E = rng.normal(size=(20_000, 4))
     codes = np.array([rng.choice(4, p=p) for p in softmax(3 * E, axis=1)])
     assert choose_temperature(E, codes) == pytest.approx(3, rel=0.05)
 
 
-def test_right_answers_do_not_make_certainty():
+def test_right_predictions_do_not_make_certainty():
     E = np.tile(np.eye(3), (4, 1))
     p = softmax(choose_temperature(E, np.tile(np.arange(3), 4)) * E, axis=1).max(axis=1)
     assert (p > 0.8).all()
@@ -106,13 +106,13 @@ def test_right_answers_do_not_make_certainty():
 def test_only_classes_with_another_label_teach_the_temperature():
     labels = Labels(9, np.arange(3), np.array([1, 3, 5, 7]), np.array([0, 0, 1, 2]))
     asked = []
-    calibrate(labels, np.ones(4, bool), lambda places: asked.append(places) or np.eye(3)[labels.codes[places]])
+    calibrate(labels, np.ones(4, bool), lambda indices: asked.append(indices) or np.eye(3)[labels.codes[indices]])
     assert_array_equal(asked[0], [0, 1])
-    calibrate(labels, np.array([True, False, True, True]), lambda places: asked.append(places) or np.eye(3)[[0]])
+    calibrate(labels, np.array([True, False, True, True]), lambda indices: asked.append(indices) or np.eye(3)[[0]])
     assert_array_equal(asked[1], [0])
 
 
 def test_one_label_per_class_still_gives_a_temperature():
     labels = Labels(9, np.arange(3), np.array([1, 3, 5]), np.array([0, 1, 2]))
-    assert calibrate(labels, np.ones(3, bool), lambda places: np.eye(3)[places]) > 0
-    assert calibrate(labels, np.ones(3, bool), lambda places: np.zeros((len(places), 3))) == 1
+    assert calibrate(labels, np.ones(3, bool), lambda indices: np.eye(3)[indices]) > 0
+    assert calibrate(labels, np.ones(3, bool), lambda indices: np.zeros((len(indices), 3))) == 1

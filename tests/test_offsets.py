@@ -17,7 +17,7 @@ from greenlabel import (
 )
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import ParameterError
-from greenlabel.labels.encoding import ScoreDecoder, lead_to
+from greenlabel.labels.encoding import ScoreDecoder, make_largest
 from greenlabel.labels.offsets import ODDS, Objective, class_offsets, fitted_offsets, label_weights
 from greenlabel.operators.green import DirectGreen, SparseGreen
 from helpers import reference
@@ -58,8 +58,8 @@ def drawn(y, n_labels, seed=0):
     return few
 
 
-def accuracy(answer, y, few):
-    return np.mean((answer == y)[few == -1])
+def accuracy(predictions, y, few):
+    return np.mean((predictions == y)[few == -1])
 
 
 def of_largest_score(model):
@@ -301,15 +301,15 @@ def test_predictions_probabilities_and_transduction_agree(Model, seed, c, large,
     assert_array_equal(model.classes_[best][reached], model.predict(X)[reached])
 
 
-def test_the_decided_class_leads_where_rounding_makes_probabilities_equal():
+def test_the_decided_class_is_the_largest_where_rounding_makes_probabilities_equal():
     p = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
-    lead_to(np.array([1, 2]), p)
+    make_largest(np.array([1, 2]), p)
     assert_array_equal(p.argmax(axis=1), [1, 2])
     assert_allclose(p, [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], rtol=1e-15)
     F = np.array([[1.0, np.nextafter(1.0, 2)]])
-    verdict = ScoreDecoder(np.array([0, 1]), np.array([0.5, 0.5]), np.zeros(2), 1e-3)
-    assert verdict.classify(F, np.array([True])) == [1]
-    assert verdict.probabilities(F, np.array([True])).argmax(axis=1) == [1]
+    decoder = ScoreDecoder(np.array([0, 1]), np.array([0.5, 0.5]), np.zeros(2), 1e-3)
+    assert decoder.classify(F, np.array([True])) == [1]
+    assert decoder.probabilities(F, np.array([True])).argmax(axis=1) == [1]
 
 
 @pytest.mark.parametrize("Model", ALL)
@@ -347,7 +347,7 @@ def test_other_words_for_offsets_are_refused():
 
 
 @pytest.mark.parametrize("Model", OURS)
-def test_held_out_probabilities_go_by_the_same_rule(Model):
+def test_leave_one_out_probabilities_go_by_the_same_rule(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     model = Model(random_state=0).fit(X, drawn(y, 200))
     _, codes, p = model.cross_validated(500)
@@ -370,7 +370,7 @@ def test_a_copy_for_new_rows_carries_the_offsets(Model):
 # Blocks
 
 
-def test_blocks_partial_fit_and_streamed_answers_equal_memory_to_the_last_bit(tmp_path):
+def test_blocks_partial_fit_and_streamed_predictions_equal_memory_to_the_last_bit(tmp_path):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])
     few = drawn(y, 200)
     whole = AnchoredGreenClassifier(200, random_state=0).fit(X, few)
@@ -384,9 +384,9 @@ def test_blocks_partial_fit_and_streamed_answers_equal_memory_to_the_last_bit(tm
         assert_array_equal(other.class_offsets_, one.class_offsets_)
         assert_array_equal(other.transduction_, one.transduction_)
         assert_array_equal(other.label_distributions_, one.label_distributions_)
-        answers = list(other.answers())
-        assert_array_equal(np.concatenate([answer.classes for answer in answers]), one.transduction_)
-        assert_array_equal(np.concatenate([answer.probabilities for answer in answers]), one.label_distributions_)
+        blocks = list(other.answers())
+        assert_array_equal(np.concatenate([block.classes for block in blocks]), one.transduction_)
+        assert_array_equal(np.concatenate([block.probabilities for block in blocks]), one.label_distributions_)
 
 
 # Cheap on large graphs

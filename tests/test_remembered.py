@@ -1,4 +1,4 @@
-"""An operator that remembers answers as the one it stands for, and asks it for what is new only."""
+"""An operator that remembers gives the scores of the one it stands for, and has it solve only what is new."""
 
 import pickle
 

@@ -174,7 +174,7 @@ def test_refinement_pays_on_digits_and_not_on_blurred_moons():
     assert not pays(*make_moons(1000, noise=0.25, random_state=0), 20)
 
 
-def test_refinement_is_taken_to_pay_where_nothing_can_be_held_out():
+def test_refinement_is_taken_to_pay_where_nothing_can_be_left_out():
     assert pays(*make_moons(200, noise=0.2, random_state=0), 1, fold=np.full(2, -1))
 
 

@@ -24,9 +24,9 @@ MODELS = {"candidates": GreenClassifier, "anchored": AnchoredGreenClassifier}
 # mu ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("most", [200_000, 100], ids=["knn", "anchored"])
-def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatch):
-    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
+@pytest.mark.parametrize("max_rows", [200_000, 100], ids=["knn", "anchored"])
+def test_mu_of_the_blend_is_the_one_that_its_graph_chose(max_rows, noisy, monkeypatch):
+    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", max_rows)
     X, few = noisy
     model = BlendedClassifier(random_state=0).fit(X, few)
     chosen = model.mu_
@@ -36,10 +36,10 @@ def test_mu_of_the_blend_is_the_one_that_its_graph_chose(most, noisy, monkeypatc
     assert chosen == pytest.approx(10 * model.mu_)
 
 
-@pytest.mark.parametrize(("most", "module"), [(200_000, "candidates"), (100, "anchored")], ids=["knn", "anchored"])
-def test_refinement_has_the_mu_of_the_given_labels(most, module, noisy, monkeypatch):
+@pytest.mark.parametrize(("max_rows", "module"), [(200_000, "candidates"), (100, "anchored")], ids=["knn", "anchored"])
+def test_refinement_has_the_mu_of_the_given_labels(max_rows, module, noisy, monkeypatch):
     """Decisions on all rows are no labels: they choose nothing."""
-    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", most)
+    monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", max_rows)
     monkeypatch.setattr(
         f"greenlabel.propagators.{module}.choose", lambda values, codes, _: values[-1 if len(codes) > 30 else 0]
     )
@@ -54,7 +54,7 @@ def test_refinement_has_the_mu_of_the_given_labels(most, module, noisy, monkeypa
 # What a graph is tested with --------------------------------------------------------------------------------------
 
 
-def held_out_accuracy(seed, leak=False):
+def out_of_fold_accuracy(seed, leak=False):
     """Of the weighted graph, on labels that have nothing to do with any of many columns."""
     rng = np.random.default_rng(seed)
     X, codes = rng.normal(size=(60, 100)).astype(np.float32), rng.permutation(np.repeat([0, 1], 20))
@@ -71,10 +71,10 @@ def held_out_accuracy(seed, leak=False):
 @pytest.mark.slow
 def test_on_noise_the_weighted_graph_is_right_by_chance_only():
     """The importances know labels. Had they known those of a fold, its rows would be recognised in noise."""
-    honest = [held_out_accuracy(seed) for seed in range(10)]
+    honest = [out_of_fold_accuracy(seed) for seed in range(10)]
     assert np.mean(honest) < 0.5 + 3 * 0.5 / np.sqrt(10 * 40)
-    told = [held_out_accuracy(seed, leak=True) for seed in range(10)]
-    assert np.mean(told) > np.mean(honest) + 0.1
+    leaking = [out_of_fold_accuracy(seed, leak=True) for seed in range(10)]
+    assert np.mean(leaking) > np.mean(honest) + 0.1
 
 
 def test_all_labels_of_a_fold_are_unknown_to_its_weighted_graph():
@@ -85,14 +85,14 @@ def test_all_labels_of_a_fold_are_unknown_to_its_weighted_graph():
     rows = np.arange(120)
     fold = rows[None] % 5
 
-    def held_out(codes):
+    def out_of_fold(codes):
         learned = learn_all(usual_experts(X, 0)[:3], Task(X, Labels(300, np.arange(3), rows, codes), fold))
         assert learned[2].name == "weighted graph"
         return learned[2].out_of_fold[0]
 
-    straight = held_out(y[rows])
+    straight = out_of_fold(y[rows])
     other = np.where(fold[0] == 2, (y[rows] + 1) % 3, y[rows])
-    changed = held_out(other)
+    changed = out_of_fold(other)
     assert_array_equal(changed[fold[0] == 2], straight[fold[0] == 2])
     assert (changed[fold[0] != 2] != straight[fold[0] != 2]).any()
 
@@ -111,11 +111,11 @@ def task_of(X, y, before=None):
 
 def blend_with_the_importances_of(first, X, other):
     """Scores and out-of-fold scores of a blend that learns ``other`` from the start, but for the feature weights."""
-    told = task_of(X, first)
+    first_task = task_of(X, first)
     before = np.full(len(X), NEW)
-    before[told.labels.rows] = told.folds[0]
+    before[first_task.labels.rows] = first_task.folds[0]
     task, experts = task_of(X, other, before), usual_experts(X, SEED)
-    trees = experts[1].learn(told, {})
+    trees = experts[1].learn(first_task, {})
     learned = [expert.learn(task, {"trees": trees}) for expert in experts]
     out = task.folds >= 0
     codes = np.broadcast_to(task.labels.codes, out.shape)[out]
@@ -196,11 +196,11 @@ def test_on_noise_the_weighted_graph_stays_right_by_chance_when_labels_are_added
     honest = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
     assert np.mean(honest) < 0.5 + 3 * 0.5 / np.sqrt(10 * 46)
     monkeypatch.setattr("greenlabel.blend.fitted.divide_again", lambda codes, before, rng: divide(codes, rng))
-    told = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
-    assert np.mean(told) > np.mean(honest) + 0.1
+    leaking = [accuracy_on_noise_after_relabel(seed) for seed in range(10)]
+    assert np.mean(leaking) > np.mean(honest) + 0.1
 
 
-def test_a_fit_with_one_label_per_class_can_be_told_more(noisy_columns):
+def test_a_fit_with_one_label_per_class_can_get_more(noisy_columns):
     """It had no folds, so no graph of any fold."""
     X, y = noisy_columns
     model = BlendedClassifier(random_state=0).fit(X, keep_labels(y, 1, random_state=0))
@@ -260,15 +260,15 @@ def test_scores_of_a_fold_are_rough_and_those_of_all_labels_are_not(monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shares", [None, "balanced"])
-def test_few_rows_are_answered_the_same_to_the_bit_on_any_number_of_threads(shares):
+def test_few_rows_are_predicted_the_same_to_the_bit_on_any_number_of_threads(shares):
     """They have a dense factor, which threads would round otherwise."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 700)
     X, few = rng.normal(size=(700, 5)) + y[:, None], np.where(np.arange(700) < 60, y, -1)
-    answers = []
+    found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
             model = BlendedClassifier(class_shares=shares, random_state=0).fit(X, few)
-        answers.append((model.scores_, list(model.weights_.values()), float(model.estimated_accuracy_)))
-    for one, two in zip(*answers, strict=True):
+        found.append((model.scores_, list(model.weights_.values()), float(model.estimated_accuracy_)))
+    for one, two in zip(*found, strict=True):
         assert_array_equal(one, two)

@@ -118,12 +118,12 @@ def penalised_loss(w, A, codes, before, strength):
 
 
 def best_total(F, counts):
-    """The largest sum of scores when class j gets counts[j] rows: an assignment of rows to places."""
+    """The largest sum of scores when class j gets counts[j] rows: an assignment of rows to slots."""
     from scipy.optimize import linear_sum_assignment
 
-    places = np.repeat(np.arange(F.shape[1]), counts)
-    rows, chosen = linear_sum_assignment(-F[:, places])
-    return F[rows, places[chosen]].sum()
+    slots = np.repeat(np.arange(F.shape[1]), counts)
+    rows, chosen = linear_sum_assignment(-F[:, slots])
+    return F[rows, slots[chosen]].sum()
 
 
 def offset_loss(x, H, codes, weight):

@@ -17,27 +17,26 @@ from greenlabel.labels.encoding import Labels
 
 
 class BlendedClassifier(TransductiveClassifier):
-    """The Green function and ordinary models, weighted by how each does on labelled rows it has not seen.
+    """The Green function and ordinary models, weighted by how well each predicts labelled rows that it has not seen.
 
     On some data a graph is the best model, on other data trees or a linear model are. The blend needs no such
-    knowledge: it asks them all, weights each by labelled rows that it has not seen, and is usually about as good
-    as the best of them.
+    knowledge: it fits them all, weights each by its out-of-fold predictions, and is usually about as good as the best
+    of them.
 
     Parameters
     ----------
     experts : "auto" or list of (name, estimator), default "auto"
-        "auto" scales the features where their units differ and asks the Green function on the graph of the rows, the
+        "auto" scales the features where their units differ and takes the Green function on the graph of the rows, the
         same on features weighted by their importance (while rows x columns is at most five million), extra trees,
         logistic regression and two kernels. A list names your own: greenlabel classifiers, which see all rows, and
         scikit-learn classifiers with predict_proba, which see the labelled ones; they get the features as they are.
     class_shares : None, "labels", "balanced", mapping or array, default None
         Shares of the classes that the predictions for all rows must have: those among the given labels, equal ones, or
         {class: share}, or one share per class in the order of ``classes_``. A share may be a range (low, high). With
-        None they are estimated, and only draw the predictions towards them.
+        None they are estimated, and predictions are adjusted to them as far as the estimate is certain.
     refine : "auto" or bool, default "auto"
         Whether predictions under class_shares are refined over the graph: spread and decided anew until they stay.
-        "auto" does so where the graph is about as good as the blend on out-of-fold rows, and refined about as good as
-        before.
+        "auto" does so where the graph is about as good as the blend out-of-fold, and refinement makes it no worse.
     random_state : int, RandomState or None
         Seeds the folds, the trees and the search for neighbours.
 
@@ -46,13 +45,13 @@ class BlendedClassifier(TransductiveClassifier):
     classes_, scores_, label_distributions_, transduction_, n_features_in_
         As in GreenClassifier; scores are log-probabilities up to a constant of the row.
     mu_, n_components_, reached_
-        Of the first expert that is a graph. A row that its labels do not reach is predicted by the other experts.
+        Those of the first expert that is a graph. The other experts predict the rows that it leaves unreached.
     weights_ : {name: weight}
         The part of each expert in the evidence that is added up; they sum to 1.
     experts_ : {name: fitted model}
-    expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} on out-of-fold rows, and the same of the "blend"
+    expert_scores_ : {name: {"accuracy", "log_loss", "weight"}} out-of-fold, and the same of the "blend"
     estimated_accuracy_ : float with ``low`` and ``high``
-        Share of unlabelled rows that are right, as out-of-fold rows and confidences suggest, and a 90 % interval.
+        Share of right predictions on unlabelled rows, from out-of-fold ones and confidence, and a 90 % interval.
     class_shares_ : (c,) the shares of the classes among the predictions
     refined_ : whether the predictions were refined over the graph
 
@@ -102,7 +101,7 @@ class BlendedClassifier(TransductiveClassifier):
             X = scaling.apply(X)
             experts = usual_experts(X, seed)
         else:
-            experts = [given_expert(name, estimator, X) for name, estimator in self.experts]
+            experts = [own_expert(name, estimator, X) for name, estimator in self.experts]
         wanted_refine = self.refine if isinstance(self.refine, str) else bool(self.refine)
         self._setup = BlendSetup(X, experts, scaling, seed, self.class_shares, wanted_refine)
 
@@ -132,7 +131,7 @@ class BlendedClassifier(TransductiveClassifier):
         self.estimated_accuracy_ = fitted.estimated_accuracy()
 
 
-def given_expert(name: str, estimator: Any, X: Any) -> Expert:
+def own_expert(name: str, estimator: Any, X: Any) -> Expert:
     if isinstance(estimator, GraphClassifier):
         return GraphExpert(name, clone(estimator), X)
     return RowExpert(name, estimator)
@@ -147,7 +146,7 @@ def check_experts(experts: Any) -> None:
         raise ParameterError(f"experts={experts!r} is unknown; {wanted}.")
     pairs = list(experts)
     if not pairs:
-        raise ParameterError(f"experts is empty, so nobody is asked; {wanted}.")
+        raise ParameterError(f"experts is empty; {wanted}.")
     for pair in pairs:
         if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
             raise ParameterError(f"experts holds {pair!r}, which is no pair of a name and an estimator; {wanted}.")

@@ -91,7 +91,7 @@ def with_slim_model(expert: Any) -> Any:
 
 
 def same_on_all_threads(n: int) -> AbstractContextManager[None]:
-    """Few rows have a dense factor, which two threads would round otherwise than one."""
+    """One thread for few rows, whose dense factor two threads would round differently."""
     return one_thread() if n <= DIRECT_ROWS else nullcontext()
 
 

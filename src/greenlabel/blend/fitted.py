@@ -122,7 +122,7 @@ class BlendPredictor(Predictor):
     experts: list[Expert]
     blend: Blend
     scaling: Scaling | None
-    shift: Floats  # (c,) towards the shares of the classes
+    class_offsets: Floats  # (c,) that draw the scores to the shares of the classes
     refined: GraphClassifier | None = None
     scale: float = 1.0  # of the evidence of the refined graph
 
@@ -132,18 +132,18 @@ class BlendPredictor(Predictor):
             F = self.refined_scores(X)
         else:
             parts = (scale * expert.evidence(X) for expert, scale in zip(self.experts, self.blend.scales, strict=True))
-            F = sum(parts) + self.shift
+            F = sum(parts) + self.class_offsets
         return F, np.ones(X.shape[0], bool)
 
     def refined_scores(self, X: Any) -> Floats:
         assert self.refined is not None
-        return self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.shift)
+        return self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.class_offsets)
 
     def scaled_evidence(self, found: dict[str, Floats]) -> dict[str, Floats]:
         """The evidence of each expert as it is added up, and what draws scores to class shares: all parts of F."""
         parts = {name: scale * A for (name, A), scale in zip(found.items(), self.blend.scales, strict=True)}
         n_rows = len(next(iter(found.values())))
-        return parts | {"class shares": np.tile(self.shift, (n_rows, 1))}
+        return parts | {"class shares": np.tile(self.class_offsets, (n_rows, 1))}
 
     def scaled(self, X: Any) -> Any:
         """New rows as the experts know rows."""
@@ -285,9 +285,9 @@ def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetu
     for expert, scale in zip(experts, b.scales, strict=True):
         F += scale * expert.own_evidence
         del expert.own_evidence  # as large as F, and part of it now
-    shift = shift_to_suggested_shares(b, F, labels, len(folds)) if bounds is None else np.zeros(F.shape[1])
-    predictor = BlendPredictor(experts, b, setup.scaling, shift)
-    fitted = FittedBlend(labels, predictor, setup.X, F + shift, folds)
+    class_offsets = suggested_offsets(b, F, labels, len(folds)) if bounds is None else np.zeros(F.shape[1])
+    predictor = BlendPredictor(experts, b, setup.scaling, class_offsets)
+    fitted = FittedBlend(labels, predictor, setup.X, F + class_offsets, folds)
     if bounds is not None:
         fitted = meet_shares(fitted, setup.refine, *bounds)
     return fitted, setup.learned(experts, labels, folds)
@@ -297,19 +297,19 @@ def weigh(experts: list[Expert], labels: Labels, folds: Ints) -> Blend:
     trust = np.array([expert.trust for expert in experts])
     tested = folds >= 0
     if not tested.any():
-        margins = np.array([typical_margin(expert.own_evidence) for expert in experts])
-        return blend_blindly(margins, len(labels.classes), trust)
+        typical = np.array([typical_evidence(expert.own_evidence) for expert in experts])
+        return blend_blindly(typical, len(labels.classes), trust)
     codes = np.broadcast_to(labels.codes, tested.shape)[tested]
     return blend(np.stack([expert.out_of_fold[tested] for expert in experts]), codes, trust, joint_parts(folds))
 
 
-def typical_margin(A: Floats) -> float:
-    """The evidence (n, c) for the best class of a usual row among those on which there is any."""
-    margin = A.max(axis=1)
-    return float(np.median(margin[margin > 0])) if (margin > 0).any() else 0.0
+def typical_evidence(A: Floats) -> float:
+    """The median evidence for the best class over the rows of A (n, c) on which there is any."""
+    largest = A.max(axis=1)
+    return float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
 
 
-def shift_to_suggested_shares(b: Blend, F: Floats, labels: Labels, n_divisions: int) -> Floats:
+def suggested_offsets(b: Blend, F: Floats, labels: Labels, n_divisions: int) -> Floats:
     """What draws the scores towards the shares of the classes that the data suggests (c,)."""
     if not len(b.codes):
         return np.zeros(F.shape[1])
@@ -323,8 +323,8 @@ def meet_shares(fitted: FittedBlend, wanted_refine: Any, low: Floats, high: Floa
     F, labels, predictor = fitted.scores, fitted.labels, fitted.predictor
     expert = graph_to_refine_on(fitted, wanted_refine, low, high)
     if expert is None:
-        shift = offsets(F, low, high)
-        return fitted.with_predictor(replace(predictor, shift=shift), F + shift)
+        class_offsets = offsets(F, low, high)
+        return fitted.with_predictor(replace(predictor, class_offsets=class_offsets), F + class_offsets)
     free = unlabelled(labels)
     confidence = float(probabilities_of(F[free]).max(axis=1).mean())
     propagator = expert.model.propagator_
@@ -332,10 +332,11 @@ def meet_shares(fitted: FittedBlend, wanted_refine: Any, low: Floats, high: Floa
     n, c = F.shape
     propagation = propagator.propagate(Labels(n, np.arange(c), np.arange(n), decided))
     refined = expert.shell.with_fitted(LabelledGraph(propagation, wants_offsets=False), expert.model.n_features_in_)
-    shift = offsets(propagation.scores, low, high)
-    E = evidence(propagation.scores + shift)
+    class_offsets = offsets(propagation.scores, low, high)
+    E = evidence(propagation.scores + class_offsets)
     scale = scale_to_confidence(E[free], confidence)
-    return fitted.with_predictor(replace(predictor, shift=shift, refined=refined, scale=scale), scale * E)
+    refined_predictor = replace(predictor, class_offsets=class_offsets, refined=refined, scale=scale)
+    return fitted.with_predictor(refined_predictor, scale * E)
 
 
 def graph_to_refine_on(fitted: FittedBlend, wanted: Any, low: Floats, high: Floats) -> GraphExpert | None:

@@ -22,7 +22,7 @@ from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
 from greenlabel.blend.weights import log_evidence
 from greenlabel.graph.distances import all_distances, row_blocks
 
-KERNEL_ROWS = 1000  # labelled rows that a kernel uses at the most
+KERNEL_ROWS = 1000  # largest number of labelled rows that a kernel uses
 FEWER_TREES = 0.4  # part of the trees that a fold has at a relabel
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
 
@@ -66,7 +66,7 @@ class RowExpert(Expert):
         return self._fit(X, codes)
 
     def _remember(self, models: list[Any]) -> None:
-        """What is to be known of the models of the folds beside their evidence: nothing."""
+        """Keep what is needed of the models of the folds beside their evidence: nothing."""
 
     def _evidence(self, model: Any, X: Any) -> Floats:
         return log_evidence(model.predict_proba(X))
@@ -101,7 +101,7 @@ class TreesExpert(RowExpert):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without warnings of models that have not converged or see few classes: tested rows show what they are worth."""
+    """No warnings of models that have not converged or see few classes: tested rows show what they are worth."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -142,20 +142,20 @@ class KernelRidge:
 
 
 def varying_columns(X: Any) -> int:
-    """How many columns tell labelled rows apart; 1 at the least."""
+    """The number of columns that vary among the labelled rows; at least 1."""
     return max(1, int(((X.max(axis=0) - X.min(axis=0)) != 0).sum()))
 
 
-def some_of_each(codes: Ints, most: int, rng: np.random.Generator) -> Ints:
-    """Places of at most so many labels, the same number of each class as far as there are so many."""
-    if len(codes) <= most:
+def some_of_each(codes: Ints, max_rows: int, rng: np.random.Generator) -> Ints:
+    """Indices of at most ``max_rows`` labels, the same number of each class as far as it has them."""
+    if len(codes) <= max_rows:
         return np.arange(len(codes))
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     counts = np.bincount(codes)
     rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # within its class
-    return np.sort(order[np.argsort(rank, kind="stable")[:most]])
+    return np.sort(order[np.argsort(rank, kind="stable")[:max_rows]])
 
 
-def dense_if_small(X: Any, most: int = 50_000_000) -> Any:
-    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= most else X
+def dense_if_small(X: Any, max_values: int = 50_000_000) -> Any:
+    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= max_values else X

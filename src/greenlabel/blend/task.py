@@ -102,7 +102,7 @@ class Expert:
     first: Learned | None = None  # from the labels of the fit
 
     def learn(self, task: Task, learned: "dict[str, Expert]") -> Self:
-        """This expert, knowing the labels; ``learned`` are those that were asked before it."""
+        """This expert, knowing the labels; ``learned`` are those that learned before it."""
         expert, first = copy(self), self.first
         if first is None or not task.keeps_tests or len(first.out_of_fold) != len(task.folds):
             expert._learn_folds(task, learned)

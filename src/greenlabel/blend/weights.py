@@ -7,10 +7,9 @@
 
 The penalty draws the weights to w0, what experts are worth without any evidence, where labels are few. Weights fit the
 rows that they were chosen by better than others, so the blend is tested on rows that did not choose them: U is the sum
-over experts with the weights of the other folds, put on one scale, and the temperature t makes the probabilities of
-t U those of the out-of-fold rows. Labels are often drawn class by class, so that their shares p
-say nothing about the data: q are the shares that the unlabelled rows suggest, drawn towards p where the experts cannot
-tell the classes apart.
+over experts with the weights of the other folds, made equally large, and the temperature t makes softmax(t U) fit the
+classes of these rows. Labels are often drawn class by class, so that their shares p say nothing about the data: q are
+the shares that the unlabelled rows suggest, drawn towards p where the experts cannot tell the classes apart.
 
     e experts     l labelled rows     c classes     r divisions of the labelled rows into folds
 """
@@ -32,16 +31,16 @@ FOLDS = 5
 DIVISIONS = 2
 MAX_TESTED = 2000  # labelled rows that are tested at all
 DRAWN = 0.3  # lambda, how strongly weights are drawn to what they are without evidence
-DOUBT = 1.5  # observations spread over all classes that stand beside the tested ones when t is chosen
-FLOOR = 0.02  # of a probability, spread over the classes, so that its logarithm is finite
+DOUBT = 1.5  # observations, divided among all classes, that are added to the tested rows when t is chosen
+FLOOR = 0.02  # added to the probabilities of a row, divided among its classes, so that logarithms are finite
 NEW = -2  # in place of a fold: the row had no label at the fit
-TYPICAL_MARGIN = 2.0  # evidence of a usual row where nothing can be tested
+TYPICAL_EVIDENCE = 2.0  # evidence of a usual row where nothing can be tested
 
 
 def divide(codes: Ints, rng: np.random.Generator) -> Ints:
     """Folds (r, l): which labelled rows are tested together, by models without them. -1 is never tested.
 
-    Each class is spread evenly over the folds, so that one of its labels always stays; a class of one label is never
+    Each class is divided evenly among the folds, so that one of its labels always stays; a class of one label is never
     tested. Of very many labels only some are.
     """
     counts = np.bincount(codes)
@@ -49,10 +48,10 @@ def divide(codes: Ints, rng: np.random.Generator) -> Ints:
     if len(codes) > MAX_TESTED:
         chosen &= rng.uniform(size=len(codes)) < MAX_TESTED / len(codes)
         return _leave_one_of_each(np.where(chosen, 0, -1), codes)[None]
-    return np.stack([np.where(chosen, _spread_evenly(codes, rng), -1) for _ in range(DIVISIONS)])
+    return np.stack([np.where(chosen, _divide_evenly(codes, rng), -1) for _ in range(DIVISIONS)])
 
 
-def _spread_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
+def _divide_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
     """Fold of each row: rows of a class, in an order drawn at random, go to one fold after the other."""
     order = np.lexsort((rng.uniform(size=len(codes)), codes))
     fold = np.empty(len(codes), np.intp)
@@ -63,9 +62,9 @@ def _spread_evenly(codes: Ints, rng: np.random.Generator) -> Ints:
 def _leave_one_of_each(fold: Ints, codes: Ints) -> Ints:
     """The folds (l,), where the first row of a class whose rows are all in one fold is tested no more."""
     for code in np.unique(codes):
-        places = np.flatnonzero(codes == code)
-        if fold[places[0]] >= 0 and (fold[places] == fold[places[0]]).all():
-            fold[places[0]] = -1
+        indices = np.flatnonzero(codes == code)
+        if fold[indices[0]] >= 0 and (fold[indices] == fold[indices[0]]).all():
+            fold[indices[0]] = -1
     return fold
 
 
@@ -82,10 +81,10 @@ def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
     counts = np.zeros((codes.max() + 1, max(first.max(), 0) + 1), np.intp)
     is_new, is_out = before == NEW, first >= 0
     np.add.at(counts, (codes[is_out & ~is_new], first[is_out & ~is_new]), 1)
-    for place in rng.permutation(np.flatnonzero(is_out & is_new)):
-        of_class = counts[codes[place]]
-        first[place] = np.lexsort((counts.sum(axis=0), of_class))[0]
-        of_class[first[place]] += 1
+    for index in rng.permutation(np.flatnonzero(is_out & is_new)):
+        of_class = counts[codes[index]]
+        first[index] = np.lexsort((counts.sum(axis=0), of_class))[0]
+        of_class[first[index]] += 1
     folds[0] = _leave_one_of_each(first, codes)
     return np.where(folds[0] >= 0, folds, -1)
 
@@ -93,8 +92,8 @@ def divide_again(codes: Ints, before: Ints, rng: np.random.Generator) -> Ints:
 def joint_parts(folds: Ints) -> Ints:
     """Parts (k,) of the tested rows of all divisions, one below the other: each is tested with weights of the others.
 
-    The folds of the first division, so that a row is in the same part in all of them; where rows are tested in one
-    fold, every fifth.
+    The parts are the folds of the first division, so that a row is in the same part in all of them; where there is one
+    fold only, they are every fifth row.
     """
     part = folds[0] if folds[0].max() > 0 else np.arange(folds.shape[1]) % FOLDS
     return np.broadcast_to(part, folds.shape)[folds >= 0]
@@ -126,7 +125,7 @@ def blend(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints) -> Blend
     own, w = fit_weights(out_of_fold, codes, trust)
     U = cross_fitted(out_of_fold, codes, trust, parts, np.tensordot(w * own, out_of_fold, 1))
     t = choose_temperature(U, codes, DOUBT)
-    part = w * own * root_mean_square(out_of_fold)  # an expert that says nothing has no part, whatever its weight
+    part = w * own * root_mean_square(out_of_fold)  # an expert without evidence has no part, whatever its weight
     shares = part / part.sum() if part.sum() > 0 else w / w.sum()
     return Blend(t * w * own, own, shares, t * U, codes)
 
@@ -140,8 +139,8 @@ def fit_weights(out_of_fold: Floats, codes: Ints, trust: Floats) -> tuple[Floats
 def cross_fitted(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints, whole: Floats) -> Floats:
     """U (k, c): the blend on each part of the rows, made with weights from the others.
 
-    Weights differ in size from part to part, and a size is what a temperature is to be found for: each blend is first
-    given that of ``whole`` (k, c), the one with weights from all rows.
+    Weights differ in size from part to part, while one temperature is to be found for all: each blend is first made as
+    large as ``whole`` (k, c), the one with weights from all rows.
     """
     U = np.empty_like(whole)
     for number in np.unique(parts):
@@ -154,18 +153,18 @@ def cross_fitted(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints, w
 
 
 def root_mean_square(A: Floats) -> Any:
-    """Of rows and classes, the last two axes."""
+    """The root mean square over rows and classes, the last two axes."""
     return np.sqrt((A**2).mean(axis=(-2, -1)))
 
 
-def blend_blindly(typical_margin: Floats, c: int, trust: Floats) -> Blend:
-    """Where every class has a single label nothing can be tested: trust (e,) decides alone.
+def blend_blindly(typical_evidence: Floats, c: int, trust: Floats) -> Blend:
+    """The blend where every class has a single label and nothing can be tested: trust (e,) decides alone.
 
-    typical_margin (e,): the evidence of each expert for the best class of a usual row. Probabilities are then an order
+    typical_evidence (e,): the evidence of each expert for the best class of a usual row. Probabilities are an order
     of the rows, not a promise.
     """
     w = trust / trust.sum()
-    scale = np.divide(TYPICAL_MARGIN, typical_margin, out=np.zeros(len(w)), where=typical_margin > 0)
+    scale = np.divide(TYPICAL_EVIDENCE, typical_evidence, out=np.zeros(len(w)), where=typical_evidence > 0)
     return Blend(w * scale, scale, w, np.empty((0, c)), np.empty(0, np.intp))
 
 

@@ -1,4 +1,4 @@
-"""The estimator on an anchored graph: a shell around row blocks, anchors and predictions.
+"""The estimator on an anchored graph: a shell around blocks of rows, anchors and predictions.
 
     rows -> nearest anchors -> Z'Z -> m x m system | labels -> C -> predictions
 
@@ -41,20 +41,20 @@ class AnchoredGreenClassifier(GraphClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a quarter of the rows, 2,048 at the most. There are
-        fewer where anchors would coincide because rows are equal.
+        More anchors are more accurate and slower. "auto" takes a quarter of the rows, at most 2,048; fewer where
+        anchors would coincide because rows are equal.
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
         The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here; a
         tenth or ten times as much where leave-one-out on at least 20 labels prefers it.
     anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
-        How anchors are found; "bkhk" is balanced k-means applied hierarchically. An array gives them.
+        How anchors are found, or the anchors themselves; "bkhk" is balanced k-means applied hierarchically.
     random_state : int, RandomState or None
         Seeds the choice of anchors.
     memory_limit : int or "auto", default "auto"
         Bytes for the nearest anchors of all rows, 6 per neighbour and 4 per row (more where float32 does not hold the
-        features). Beyond it they are computed again for the predictions. "auto" is half of what is free.
+        features). Beyond it they are computed again for the predictions. "auto" is half of the free memory.
     class_offsets : "auto" or None, default "auto"
         As in GreenClassifier.
 
@@ -98,7 +98,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         ----------
         X : rows of any kind that fit takes
         y : (n,) labels of these rows, as in fit; None where all are unknown
-        classes : all classes that may ever come, as in scikit-learn; any other label is then refused
+        classes : all classes that may come, as in scikit-learn; any other label is then refused
         """
         with self._rollback_on_error():
             if not hasattr(self, "_candidates"):
@@ -119,7 +119,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         graph, theirs = self._graph_with_rows(), other._graph_with_rows()
         if graph.anchor_search.k != theirs.anchor_search.k or not np.array_equal(self.anchors_, other.anchors_):
             raise ParameterError(
-                "the models stand on different anchors, or numbers of neighbours; fit both with the anchors of one: "
+                "the models have different anchors or numbers of neighbours; fit both with the anchors of one: "
                 "AnchoredGreenClassifier(anchors=model.anchors_)."
             )
         with self._rollback_on_error():
@@ -128,7 +128,7 @@ class AnchoredGreenClassifier(GraphClassifier):
     def answers(self) -> Iterator[BlockPredictions]:
         """Class and probabilities of all rows of the fit, block by block: (rows, classes, probabilities).
 
-        Nothing of the size of the data is held, so this is how predictions are written where they would not fit.
+        Use it to write predictions that would not fit in memory: nothing of the size of the data is held.
         """
         fitted = self._of_rows("nearest anchors")
         return fitted.propagation.near.map(PredictRows(fitted.propagation.step, fitted.calibrated))
@@ -139,20 +139,20 @@ class AnchoredGreenClassifier(GraphClassifier):
         return fitted.propagation.near.map(PredictAllRows(fitted.propagation.step, fitted.calibrated))
 
     def predict(self, X: Any) -> Any:
-        """The class of each new row; of a Dask array a Dask array, not yet computed."""
+        """The class of each new row; for a Dask array a Dask array, not yet computed."""
         fitted = self.fitted_
         return self._collect(X, Classes(fitted.predictor.step, fitted.decoder), self.classes_[:0])
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class for each new row; of a Dask array a Dask array, not yet computed."""
+        """The probability of each class for each new row; for a Dask array a Dask array, not yet computed."""
         predictor = self.fitted_.predictor
         return self._collect(X, Probabilities(predictor.step, self._fitted.calibrated), predictor.no_scores())
 
     def decision_function(self, X: Any) -> Any:
         """Scores of new rows and ``class_offsets_``, on the scale of ``scores_``; the largest is the class of the row.
 
-        For two classes it is one column, positive for the second. Of a row that no label reaches it says nothing:
-        ``predict`` goes by the shares of the labels there.
+        For two classes it is one column, positive for the second. It says nothing about an unreached row, for which
+        ``predict`` goes by the shares of the labels.
         """
         predictor = self.fitted_.predictor
         like = predictor.no_scores()
@@ -192,7 +192,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         return source, source.n, y
 
     def _open_new(self, X: Any, y: Any = None) -> tuple[Blocks, Any]:
-        """More rows in the unit of the fit, and labels as they came."""
+        """New rows in the unit of the fit, and labels as they came."""
         source, y = open_rows(X, y)
         assert self._unit is not None
         if source is None:
@@ -225,7 +225,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         return self._candidates.graph
 
     def _extend(self, graph: AnchoredGraph, labels: Labels) -> Self:
-        """The model on a graph with more rows, which carry these labels."""
+        """The model on a graph with new rows, which carry these labels."""
         self._candidates = anchored_candidates(graph, self.mu)
         return self._settle(joined_labels(self._seen, labels))
 
@@ -249,13 +249,13 @@ class AnchoredGreenClassifier(GraphClassifier):
         super()._check_fitted()
 
     def _collect(self, X: Any, step: Any, like: Any) -> Any:
-        """What a step makes of the nearest anchors of new rows."""
+        """The result of a step over the nearest anchors of new rows."""
         rows, _ = self._open_new(X)
         return self._fitted.predictor.collect(rows, step, like)
 
 
 def read_known_labels(y: Any, n: int, classes: Any) -> Labels:
-    """Labels of n rows; those beyond the classes that were announced are refused."""
+    """Labels of n rows; classes that were not announced are refused."""
     labels = read_some_labels(y, n)
     if classes is None:
         return labels

@@ -137,15 +137,15 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores of new rows and ``class_offsets_``, on the scale of ``scores_``; the largest is the class of the row.
 
-        For two classes it is one column, positive for the second. Of a row that no label reaches it says nothing:
-        ``predict`` goes by the shares of the labels there.
+        For two classes it is one column, positive for the second. It says nothing about an unreached row, for which
+        ``predict`` goes by the shares of the labels.
         """
         F, _ = self._new_scores(X)
         F = self._fitted.decoder.adjusted(F)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of right predictions on the rows of y that carry a label, so that a grid search can be given all."""
+        """Share of right predictions on the labelled rows of y, so that a grid search may get all rows."""
         y, predicted = as_labels(y), self.predict(X)
         known = np.flatnonzero(~is_unlabelled(y))
         weight = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -158,19 +158,19 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(predicted[known] == y[known], weights=weight[known]))
 
     def cross_validated(self, max_rows: int) -> tuple[Ints, Ints, Floats]:
-        """Labelled rows, their classes as numbers, and the probabilities that they get without their own labels.
+        """Labelled rows, their codes, and their leave-one-out probabilities; a blend gives out-of-fold ones.
 
-        These are leave-one-out, of a blend out-of-fold. Rows that nothing can recognise are left out: those whose
-        class has no other label, or that no other label reaches. Of more than ``max_rows``, an even choice is taken.
+        Rows that the other labels cannot recognise are left out: those whose class has no other label, or that no
+        other label reaches. Of more than ``max_rows``, an even choice is taken.
         """
         return self._of_rows("labels").cross_validated(max_rows)
 
     def for_prediction(self) -> Self:
-        """A copy with what new rows need, without what the fit needed beside that."""
+        """A copy with what new rows need and nothing else of the fit."""
         return self.with_fitted(self.fitted_.for_prediction(), self.n_features_in_, self.unit_)
 
     def with_fitted(self, fitted: Any, n_features: int, unit: float = 1.0) -> Self:
-        """A copy of this estimator that stands on what was fitted elsewhere, for rows that were checked there."""
+        """A copy of this estimator with what was fitted elsewhere, on rows that were checked there."""
         other = copy(self)
         other._is_graph = getattr(self, "graph", "knn") == "precomputed"
         other.n_features_in_, other._unit = n_features, unit
@@ -220,7 +220,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def _rollback_on_error(self) -> Iterator[None]:
-        """What is refused, or interrupted, leaves the model as it was."""
+        """Leave the model as it was where a call is refused or interrupted."""
         before = self.__dict__.copy()
         try:
             yield
@@ -256,7 +256,7 @@ class GraphClassifier(TransductiveClassifier):
     def _fit_labels(self, labels: Labels) -> None:
         fitted = self.labelled(self._candidates, labels)
         self._set_fitted(fitted)
-        if self.n_components_ > 1:  # rows that no label reaches get the shares of the labels: a warning where many do
+        if self.n_components_ > 1:  # unreached rows get the shares of the labels: a warning where there are many
             warn_unreached(fitted.propagation.n_unreached(), labels.n)
 
     def labelled(self, candidates: Candidates, labels: Labels) -> LabelledGraph:
@@ -283,11 +283,11 @@ class GraphClassifier(TransductiveClassifier):
 
 
 def leave_one_out(model: TransductiveClassifier) -> Floats:
-    """Scores (l, c) of each labelled row without its own label, in closed form: F_i - G_ii y_i.
+    """Leave-one-out scores (l, c): each labelled row by all other labels, in closed form: F_i - G_ii y_i.
 
-    Rows are in the order in which labelled rows stand in the data. The result equals refitting l times. A row has
-    nothing to be recognised by where its class has no other label, or no other label reaches it: do not count it.
-    A BlendedClassifier gives its out-of-fold scores, without the labels of a fifth of the rows at a time.
+    Labelled rows come in their order in the data. The result equals refitting l times. A row whose class has no other
+    label, or that no other label reaches, cannot be recognised: do not count it. A BlendedClassifier gives its
+    out-of-fold scores, without the labels of a fifth of the rows at a time.
     """
     if not isinstance(model, TransductiveClassifier):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Features as they come from users: checked, and in a unit whose squares can be computed with."""
+"""Features as users give them: checked, and in a unit whose squares neither overflow nor vanish."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ from greenlabel.graph.features import FILL, CheckFeatures, as_numbers, check_fin
 def check_features(estimator: Any, X: Any, *, is_graph: bool, unit: float | None = None) -> tuple[Any, float]:
     """X as a numeric array or CSR matrix without NaN, in the type it came in, and its unit.
 
-    Without a unit these are the rows of the fit, which give it; with one they are new rows.
+    Rows of a fit come without a unit and determine it; new rows come with the unit of the fit.
     """
     is_fit = unit is None
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
@@ -34,9 +34,9 @@ def check_features(estimator: Any, X: Any, *, is_graph: bool, unit: float | None
 
 
 def check_stream(estimator: Any, source: Blocks) -> Blocks:
-    """Rows of a fit that are not in memory: their number and columns now, each block when it is read.
+    """Check rows of a fit outside memory: their number and columns now, each block when it is read.
 
-    The blocks are left as they are: their unit is known only when a sample has been seen.
+    The blocks stay as they are: a sample has to show their unit first.
     """
     d, names = _columns(source, 2)
     estimator.n_features_in_ = d
@@ -59,7 +59,7 @@ def check_new_stream(estimator: Any, source: Blocks, unit: float) -> Blocks:
 
 
 def _columns(source: Blocks, min_rows: int) -> tuple[int, list[str] | None]:
-    """How many columns there are, and their names."""
+    """The number of columns, and their names."""
     if source.n < min_rows:
         raise DataError(f"Found {source.n} rows, a minimum of {min_rows} is required; give more data.")
     ((_, first),) = source.take(np.array([0]))

@@ -22,7 +22,7 @@ GRAPHS = ("knn", "precomputed")
 
 
 class KnnClassifier(GraphClassifier):
-    """On a k-NN graph, or on a graph that is given. Equal rows are one node of a k-NN graph."""
+    """On a k-NN graph, or on a precomputed one. Equal rows are one node of a k-NN graph."""
 
     n_neighbors: Any
     weights: str
@@ -40,7 +40,7 @@ class KnnClassifier(GraphClassifier):
         check_integer("n_neighbors", self.n_neighbors, 1)
 
     def graph_settings(self, n: int) -> KnnSettings:
-        """What the graph of n rows is built with."""
+        """The settings of the graph of n rows."""
         is_precomputed = self.graph == "precomputed"
         k = 0 if is_precomputed else self._usual_neighbors(n - 1)
         rng = check_seed(self.random_state)
@@ -56,8 +56,8 @@ class GreenClassifier(KnnClassifier):
     Parameters
     ----------
     n_neighbors : int or "auto", default 10
-        Neighbours of each row in the graph, in which equal rows are one node. "auto" chooses among 10, 5 and 20 by
-        leave-one-out, where that is affordable; otherwise it is 10.
+        Neighbours of each row in the graph, where equal rows are one node. "auto" chooses among 10, 5 and 20 by
+        leave-one-out where that is affordable; otherwise it is 10.
     weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
         How similar neighbours are. "adaptive" has nothing to tune; "gaussian" is the paper's.
     mu : float or "auto", default "auto"

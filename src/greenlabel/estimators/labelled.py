@@ -1,9 +1,9 @@
 """Labels on a graph, and what turns their scores into classes and probabilities: class offsets and a temperature.
 
-    LabelledGraph     for the rows of the fit and for new ones; each part is found when it is first asked for
+    LabelledGraph     for the rows of the fit and for new ones; each part is computed on first use
     ForPrediction     for new rows alone: what a model file holds
 
-Both are found on leave-one-out scores, where the class is known.
+Offsets and temperature are found on leave-one-out scores, where the class is known.
 
 F (n, c) scores     l labelled rows
 """
@@ -24,8 +24,9 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-MIN_TESTED, TEST_WORK = 200, 20_000_000  # labels that may always be tested, and rows of data times those
-TESTED_AT_ONCE = 128  # columns of G that are held in memory
+MIN_TESTED = 200  # labelled rows that are always affordable to test
+TEST_WORK = 20_000_000  # rows of the data times rows that are tested
+TESTED_AT_ONCE = 128  # columns of G that are in memory at one time
 OFFSET_ROWS = 500  # labelled rows from which class offsets are found
 
 
@@ -128,10 +129,10 @@ class LabelledGraph:
         return np.concatenate(found) if found else np.empty((0, len(self.labels.classes)))
 
     def cross_validated(self, max_rows: int, tests_all: bool = False) -> tuple[Ints, Ints, Floats]:
-        """Labelled rows, their classes as numbers, and their leave-one-out probabilities.
+        """Labelled rows, their codes, and their leave-one-out probabilities.
 
-        Rows whose class has no other label, or that no other label reaches, have nothing to be recognised by and are
-        left out. Of more than ``max_rows``, or than are affordable, an even choice is taken unless all are wanted.
+        Rows that the other labels cannot recognise are left out. Of more than ``max_rows``, or than are affordable, an
+        even choice is taken unless all are wanted.
         """
         affordable = max_rows if tests_all else max(MIN_TESTED, TEST_WORK // self.labels.n)
         tested = evenly(np.flatnonzero(self.propagation.recognisable()), min(max_rows, affordable))
@@ -140,10 +141,10 @@ class LabelledGraph:
         return self.labels.rows[tested], self.labels.codes[tested], p
 
     def for_prediction(self) -> ForPrediction:
-        """What new rows need, without what the fit needed beside that."""
+        """What new rows need, and nothing else of the fit."""
         return replace(self.for_scores(), offsets=self.offsets, temperature=self.temperature)
 
     def for_scores(self) -> ForPrediction:
-        """The same for scores alone, where another decides."""
+        """The same for scores alone, where a blend decides."""
         predictor = self.propagation.predictor()
         return ForPrediction(replace(self.labels), predictor, None, None)

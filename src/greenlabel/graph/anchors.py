@@ -32,10 +32,10 @@ Ints = NDArray[np.integer]
 
 SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
-SPLIT_ROWS = 2048  # rows of a group that vote on the direction of its split
-AUTO_SHARE, MOST_ANCHORS = 4, 2048  # n_anchors="auto": one in so many rows, and no more than so many
-LEAST_ANCHORS = 6  # times n_neighbors: were each row tied to most anchors, all rows would look alike
-ROWS_PER_ANCHOR = 48  # rows beyond so many per anchor do not move the anchors
+SPLIT_ROWS = 2048  # rows of a group from which the direction of its split is found
+AUTO_SHARE, MAX_ANCHORS = 4, 2048  # n_anchors="auto": one in AUTO_SHARE rows, up to MAX_ANCHORS
+MIN_ANCHORS = 6  # times n_neighbors: with edges to most anchors, all rows would look alike
+ROWS_PER_ANCHOR = 48  # more rows per anchor do not move the anchors
 
 
 def mixing_weights(dist2: Floats) -> Floats:
@@ -65,8 +65,8 @@ def mixing_matrix(X: Any, search: Search, k: int) -> sp.csr_array:
     return neighbour_matrix(index, weight, m)
 
 
-def given_anchors(P: Any, d: int) -> Floats:
-    """Anchors that the user chose, checked."""
+def check_anchors(P: Any, d: int) -> Floats:
+    """The user's own anchors (m, d), each point once."""
     if sp.issparse(P):
         P = P.toarray()
     if np.isscalar(P) or P is None:
@@ -86,7 +86,7 @@ def given_anchors(P: Any, d: int) -> Floats:
     nodes = distinct_rows(P)
     if nodes is None:
         return P
-    warn(f"anchors hold {len(P) - len(nodes.first)} rows that stand there before; each point is one anchor.")
+    warn(f"anchors hold {len(P) - len(nodes.first)} rows that repeat an earlier one; each point is one anchor.")
     return P[nodes.first]
 
 
@@ -100,8 +100,8 @@ def bkhk_groups(Q: Floats, m: int, rng: np.random.Generator) -> Ints:
         starts = np.cumsum(sizes) - sizes
         for size, left in {*zip(sizes[leaves > 1].tolist(), left_sizes[leaves > 1].tolist(), strict=True)}:
             chosen = starts[(sizes == size) & (left_sizes == left) & (leaves > 1)]
-            places = chosen[:, None] + np.arange(size)
-            order[places] = halve(Q, order[places], left)
+            indices = chosen[:, None] + np.arange(size)
+            order[indices] = halve(Q, order[indices], left)
         sizes, leaves = _children(sizes, left_sizes, leaves), _children(leaves, left_leaves, leaves)
     group = np.empty(len(Q), np.intp)
     group[order] = np.repeat(np.arange(m), sizes)
@@ -118,8 +118,7 @@ def _children(parent: Ints, left: Ints, leaves: Ints) -> Ints:
 def halve(Q: Floats, rows: Ints, left: int) -> Ints:
     """Balanced 2-means of g groups of equal size: rows (g, size) reordered so that the first ``left`` are one side."""
     size = rows.shape[1]
-    voters = rows[:, :: max(1, size // SPLIT_ROWS)]
-    T = Q[voters]
+    T = Q[rows[:, :: max(1, size // SPLIT_ROWS)]]
     n_left = round(left * T.shape[1] / size)
     direction = np.eye(Q.shape[1], dtype=Q.dtype)[T.var(axis=1).argmax(axis=1)]
     side = np.empty(T.shape[:2], Q.dtype)
@@ -156,7 +155,8 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     for empty in np.flatnonzero(counts == 0):
         moved = np.flatnonzero(group == counts.argmax())[0]
         counts[group[moved]] -= 1
-        group[moved], counts[empty] = empty, 1
+        group[moved] = empty
+        counts[empty] = 1
     if sp.issparse(X):
         member = sp.csr_array((1 / counts[group], (group, np.arange(len(rows)))), shape=(m, len(rows)))
         return (member @ X[rows]).tocsr()
@@ -171,7 +171,7 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
 def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of groups of equal size."""
     Q = split_coordinates(X, rows, projection, rng)
-    with one_thread():  # two threads would round otherwise, and a row near the cut change sides
+    with one_thread():  # two threads would round differently, and a row near the cut could change sides
         group = bkhk_groups(Q, m, rng)
     return group_means(X, rows, group, m)
 
@@ -203,9 +203,9 @@ def find_anchors(
 ) -> Any:
     """P (m, d) from these rows of X; where rows are equal and anchors coincide, anew from the distinct rows.
 
-    Where a row stands more often than a group is large, several anchors are that row. Were they all of its k nearest,
-    it would be tied to nothing else. The distinct rows have no such groups. ``usual(u)`` is how many anchors u of them
-    get; without it m, or all of them.
+    Where a row has more copies than a group has rows, several anchors are that row. If they were all of its k nearest
+    anchors, it would have no edge to anything else. The distinct rows have no such groups. ``usual(u)`` is the number
+    of anchors for u of them; without it there are m, or all of them.
     """
     P = ANCHORS[name](X, rows, m, projection, rng)
     # Means of equal rows may differ by rounding, in double precision.
@@ -213,7 +213,7 @@ def find_anchors(
         return P
     nodes = distinct_rows(working(X[rows]))
     if nodes is None or len(nodes.first) == 1:
-        return P  # means of different rows; or all rows are equal, and so are all anchors
+        return P  # means of different rows coincide; or all rows are equal, and so are all anchors
     u = len(nodes.first)
     if usual is None and u < m:
         warn(f"n_anchors={m} is too many for {u} distinct rows; {u} are used.")
@@ -221,8 +221,8 @@ def find_anchors(
 
 
 def usual_number(n: int, k: int) -> int:
-    """How many anchors n rows get with n_anchors="auto"."""
-    m = min(MOST_ANCHORS, max(n // AUTO_SHARE, min(n // 2, LEAST_ANCHORS * k)))
+    """The number of anchors of n rows with n_anchors="auto"."""
+    m = min(MAX_ANCHORS, max(n // AUTO_SHARE, min(n // 2, MIN_ANCHORS * k)))
     return max(m, min(k + 1, n))
 
 

@@ -1,14 +1,14 @@
 """Equal rows are one node of a graph.
 
-Were each of them a node, a row that stands more than k times would have only its own copies as neighbours: an island
-that no label reaches. So the graph is that of the distinct rows, and
+If each of them were a node, a row with more than k copies would have only these as neighbours: an island that no label
+reaches. So the graph is that of the distinct rows, and
 
     F = E G_u E' Y          G_u the operator on the u distinct rows
 
 E (n, u) has a 1 in each row, at its node.  E'Y adds up the labels on equal rows: two of them count twice, and where
 they contradict each other, both count.  F has equal rows for equal rows.
 
-Rows are equal where all their numbers are; -0 equals 0.  Nodes are numbered in the order in which they first come.
+Rows are equal where all their numbers are; -0 equals 0.  Nodes are numbered in the order of their first rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class AllDistinct:
     """No two rows are equal: every row is a node, and there is nothing to do."""
 
     def sum_rows(self, Y: Any) -> Any:
-        """E'Y (u, c): what stands on the rows of each node, added up."""
+        """E'Y (u, c): Y summed over the rows of each node."""
         return Y
 
     def to_rows(self, F: Any) -> Any:
@@ -49,7 +49,7 @@ class AllDistinct:
 class Nodes(AllDistinct):
     """Which rows are equal."""
 
-    first: Ints  # (u,) the row in which each node first comes, ascending
+    first: Ints  # (u,) the first row of each node, ascending
     of_row: Ints  # (n,) the node of each row
 
     def sum_rows(self, Y: Any) -> sp.csr_array:
@@ -70,7 +70,7 @@ class Nodes(AllDistinct):
 def distinct_rows(X: Any) -> Nodes | None:
     """The nodes of the rows of X (n, d), dense or CSR; None where no two rows are equal.
 
-    Rows are compared by their hashes, and those of equal hash once more as they are: O(n d).
+    Rows are compared by their hashes, and rows of equal hash once more number by number: O(n d).
     """
     X = _canonical(X)
     hashes = np.fromiter(map(hash, _bytes_of_rows(X)), np.int64, X.shape[0])
@@ -84,7 +84,7 @@ def distinct_rows(X: Any) -> Nodes | None:
 
 
 def are_equal(X: Any) -> bool:
-    """Whether all rows of X are."""
+    """Whether all rows of X are equal."""
     if sp.issparse(X):
         return bool((X[np.zeros(X.shape[0], int)] != X).nnz == 0)
     return bool((X[:1] == X).all())
@@ -100,7 +100,7 @@ def _nodes(keys: Ints) -> Nodes:
 
 
 def _canonical(X: Any) -> Any:
-    """Sparse rows with sorted columns, none of them twice and none 0, so that equal rows have equal arrays."""
+    """Sparse rows with sorted columns, without duplicates and zeros, so that equal rows have equal arrays."""
     if not sp.issparse(X):
         return X
     X = sp.csr_array(X, copy=True)
@@ -132,6 +132,6 @@ def _is_exact(X: Any, nodes: Nodes) -> bool:
 
 
 def _numbers(keys: Iterable[bytes]) -> Ints:
-    """A number for each key, the same for the same: where two hashes are equal by chance."""
+    """A number for each key, the same for equal keys; needed where two hashes are equal by chance."""
     known: dict[bytes, int] = {}
     return np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64)

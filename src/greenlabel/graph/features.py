@@ -1,8 +1,8 @@
-"""Features: finite numbers, in a unit whose squares can be computed with.
+"""Features: finite numbers, in a unit whose squares neither overflow nor vanish.
 
     X / unit        unit a power of two, 1 for all features of ordinary size
 
-No answer depends on the unit of the features, so a strange one is taken out, to the last bit.
+No prediction depends on the unit of the features, to the last bit: a power of two only moves the exponent.
 
 X (n, d) rows, dense or sparse
 """
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from greenlabel.errors import DataError
 
-SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # sizes of features: squares of the last still fit in single precision
+SMALL, LARGE, FAR = 1e-9, 1e9, 1e15  # absolute values; squares of the last still fit in single precision
 FILL = "fill them (sklearn.impute.SimpleImputer), or drop those rows or columns"
 
 
@@ -29,42 +29,42 @@ def check_numeric(dtype: np.dtype[Any]) -> None:
 
 
 def check_finite(X: Any, remedy: str, rows: Sequence[int] | None = None) -> float:
-    """The largest size of a feature; an error names the first one that is not a number.
+    """The largest absolute value of a feature; an error names the first one that is not finite.
 
-    ``rows`` are the numbers of the rows of X where it is a block of a larger whole.
+    ``rows`` are the indices of the rows of X where it is a block of a larger whole.
     """
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind in "iub" and values.dtype.itemsize <= 2:
         return 1.0 if values.dtype.kind == "b" else float(np.iinfo(values.dtype).max)  # no need to look
-    reach = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    if np.isfinite(reach):
-        return reach
+    max_abs = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if np.isfinite(max_abs):
+        return max_abs
     bad = ~np.isfinite(values)
-    place = np.argwhere(bad)[0]
-    row, column = (int(axis[place[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else place.tolist()
-    kind = "NaN" if np.isnan(values[tuple(place)]) else "infinity"
+    index = np.argwhere(bad)[0]
+    row, column = (int(axis[index[0]]) for axis in X.tocoo().coords) if sp.issparse(X) else index.tolist()
+    kind = "NaN" if np.isnan(values[tuple(index)]) else "infinity"
     whole = "all" if rows is None else "its block"
     count = f"{bad.sum():,} value{'s' if bad.sum() > 1 else ''} of NaN or infinity in {whole}"
     number = row if rows is None else int(rows[row])
     raise DataError(f"X holds {kind} at row {number}, column {column} ({count}); {remedy}.")
 
 
-def unit_of(reach: float) -> float:
+def unit_of(max_abs: float) -> float:
     """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1."""
-    return 1.0 if reach == 0 or SMALL <= reach <= LARGE else float(np.exp2(np.round(np.log2(reach))))
+    return 1.0 if max_abs == 0 or SMALL <= max_abs <= LARGE else float(np.exp2(np.round(np.log2(max_abs))))
 
 
-def in_units(X: Any, unit: float, reach: float) -> Any:
-    """X / unit. A new row farther away than the others can see is brought nearer along its own direction."""
-    if reach <= FAR * unit:
+def in_units(X: Any, unit: float, max_abs: float) -> Any:
+    """X / unit. A new row too far away for squared distances is brought nearer along its own direction."""
+    if max_abs <= FAR * unit:
         return X if unit == 1 else X / unit
     X = X.astype(np.float64)
-    divisor = np.maximum(_row_sizes(X) / FAR, unit)  # X / unit itself may be beyond all numbers
+    divisor = np.maximum(_row_sizes(X) / FAR, unit)  # X / unit itself may overflow
     return sp.diags_array(1 / divisor).tocsr() @ X if sp.issparse(X) else X / divisor[:, None]
 
 
 def _row_sizes(X: Any) -> Any:
-    """(n,) the largest size of a feature in each row."""
+    """(n,) the largest absolute value in each row."""
     if sp.issparse(X):
         return abs(X).max(axis=1).toarray().ravel()
     return np.abs(X).max(axis=1, initial=0)
@@ -75,7 +75,7 @@ class CheckFeatures:
     """A step over blocks: finite numbers in ``width`` columns, in the unit of the fit. Anything else is refused."""
 
     width: int
-    unit: float | None = None  # as they are, while it is not known
+    unit: float | None = None  # None while it is not known: features stay as they are
 
     def __call__(self, rows: Sequence[int], X: Any) -> Any:
         X = as_numbers(X)
@@ -85,8 +85,8 @@ class CheckFeatures:
                 f"the block of rows {rows[0]} to {rows[-1]} has {columns}, the others {self.width} columns; "
                 "give the same columns in every block."
             )
-        reach = check_finite(X, FILL, rows)
-        return X if self.unit is None else in_units(X, self.unit, reach)
+        max_abs = check_finite(X, FILL, rows)
+        return X if self.unit is None else in_units(X, self.unit, max_abs)
 
 
 def as_numbers(X: Any) -> Any:

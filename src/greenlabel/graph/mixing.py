@@ -4,8 +4,8 @@
     GramSum     Z'Z = sum of z_i z_i' over the rows seen so far
 
 Whole numbers add up to the same in any order. So Z'Z, and with it every score, is the same to the last bit in any
-blocks, in any number of threads or processes, and whether rows come at once or later. A product of two weights p, at
-the most 1, is kept as
+blocks, in any number of threads or processes, and whether rows come at once or later. A product p of two weights is at
+most 1 and kept as
 
     p 2^31 = high + low / 2^31,       high, low whole, 0 <= high, low <= 2^31
 
@@ -34,7 +34,7 @@ Ints = NDArray[np.integer]
 ROWS_AT_ONCE = 2**16  # their products add up exactly in float64, with 6 bits to spare
 PAIRS_AT_ONCE = 2**19  # products that fit in the processor's cache: three times as fast at k = 20
 HALF = 2.0**31
-MOST_ROWS = 2**32
+MAX_ROWS = 2**32
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Near:
     """The nearest anchors of some rows, without loss in 6 bytes per neighbour where float32 holds the features."""
 
     index: Ints  # (n, k)
-    dist2: Floats  # (n, k + 1), ascending, in the order of columns, which is faster here
+    dist2: Floats  # (n, k + 1), ascending; column by column in memory, which is faster here
 
     @classmethod
     def found(cls, dist2: Floats, index: Ints, m: int) -> "Near":
@@ -55,8 +55,8 @@ class Near:
     def __len__(self) -> int:
         return len(self.index)
 
-    def pick(self, places: Any) -> "Near":
-        return Near(self.index[places], np.asfortranarray(self.dist2[places]))
+    def pick(self, indices: Any) -> "Near":
+        return Near(self.index[indices], np.asfortranarray(self.dist2[indices]))
 
     @staticmethod
     def joined(parts: "list[Near]") -> "Near":
@@ -95,7 +95,7 @@ class NearestAnchors:
 
 @dataclass(frozen=True)
 class GramSum:
-    """Z'Z of some rows; few rows wait as they are until there are enough of them to be worth m x m numbers."""
+    """Z'Z of some rows. Rows wait as Near until there are enough of them to be worth m x m numbers."""
 
     m: int
     n: int = 0
@@ -107,8 +107,8 @@ class GramSum:
         return cls(m, len(near), None, [near])._flush(ROWS_AT_ONCE)
 
     def __add__(self, other: "GramSum") -> "GramSum":
-        if self.n + other.n > MOST_ROWS:
-            raise DataError(f"{self.n + other.n:,} rows are beyond the {MOST_ROWS:,} that add up exactly; give fewer.")
+        if self.n + other.n > MAX_ROWS:
+            raise DataError(f"{self.n + other.n:,} rows are beyond the {MAX_ROWS:,} that add up exactly; give fewer.")
         halves = [part.halves for part in (self, other) if part.halves is not None]
         total = sum(halves[1:], start=halves[0]) if halves else None
         together = GramSum(self.m, self.n + other.n, total, self.waiting + other.waiting)
@@ -138,9 +138,10 @@ class GramSum:
 
 
 def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
-    """Add the products of the weights of each row, pair by pair of its anchors; at most ROWS_AT_ONCE rows."""
+    """Add the products of each row's weights, for all pairs of its anchors; at most ROWS_AT_ONCE rows."""
     k = near.index.shape[1]
-    total, rows = np.zeros(halves.shape), max(1, 2 * PAIRS_AT_ONCE // (k * (k + 1)))
+    total = np.zeros(halves.shape)
+    rows = max(1, 2 * PAIRS_AT_ONCE // (k * (k + 1)))
     for start in range(0, len(near), rows):
         add_some_products(total, near.pick(slice(start, start + rows)), m)
     halves += total.astype(np.int64)
@@ -150,7 +151,7 @@ def add_some_products(total: Floats, near: Near, m: int) -> None:
     index, weight = np.ascontiguousarray(near.index.T), near.weights().T
     a, b = np.triu_indices(len(index))
     before = np.arange(m) * (2 * m - 1 - np.arange(m)) // 2  # where row a of the upper triangle begins, less a
-    place = (before[np.minimum(index[a], index[b])] + np.maximum(index[a], index[b])).ravel()
+    pair = (before[np.minimum(index[a], index[b])] + np.maximum(index[a], index[b])).ravel()  # index of (a, b)
     product = (weight[a] * weight[b]).ravel()
     product *= HALF
     whole = np.floor(product)
@@ -158,7 +159,7 @@ def add_some_products(total: Floats, near: Near, m: int) -> None:
     product *= HALF
     np.ceil(product, out=product)  # upwards, so that anchors with a row in common never look as if they had none
     for half, part in zip(total, (whole, product), strict=True):
-        half += np.bincount(place, part, len(half))
+        half += np.bincount(pair, part, len(half))
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,10 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 
-FLOAT64_PAIRS = 2**24  # (row, point) pairs up to which double precision costs nothing to speak of
+FLOAT64_PAIRS = 2**24  # (row, point) pairs up to which double precision costs next to nothing
 EXACT_OPERATIONS = 1e11  # multiplications up to which a k-NN graph is searched exactly (about two seconds)
 QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
-SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where few do not do
+SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where these fail
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
 CLUSTERS_PROBED = 12
@@ -48,7 +48,7 @@ FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def copy_numbers(P: Any) -> Ints:
-    """How many equal points stand before each point."""
+    """The number of equal points before each point."""
     if sp.issparse(P):
         return np.zeros(P.shape[0], np.intp)  # equal sparse rows are rare, and costly to find
     values = np.ascontiguousarray(P + 0)  # -0 becomes 0
@@ -61,8 +61,8 @@ def copy_numbers(P: Any) -> Ints:
 
 
 def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own: Ints | None) -> Found:
-    """The k nearest candidates of each row; ``own`` holds the number of each row among the points."""
-    dist2[candidates < 0] = np.inf  # faiss's sign for a candidate it did not find
+    """The k nearest candidates of each row; ``own`` holds the index of each row among the points."""
+    dist2[candidates < 0] = np.inf  # faiss marks a candidate that it did not find
     if own is not None:
         dist2[candidates == own[:, None]] = np.inf
     order = np.lexsort((candidates, dist2), axis=1)[:, :k]
@@ -89,7 +89,7 @@ class Search:
         self.P = P
 
     def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
-        """The k nearest points of each row; with ``own``, the row's own number among the points does not count."""
+        """The k nearest points of each row; with ``own``, its index among the points, the row itself does not count."""
         n = X.shape[0]
         dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
 
@@ -100,7 +100,7 @@ class Search:
         return dist2, index
 
     def nearest_to_own(self, k: int) -> Found:
-        """The k nearest other points of each point. Itself is known by its number: a duplicate may come first."""
+        """The k nearest other points of each point, which is left out by its index: a duplicate may come first."""
         return self.nearest(self.P, k, np.arange(self.P.shape[0]))
 
     def _like_points(self, X: Any) -> Any:
@@ -134,7 +134,7 @@ def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X
 class Float64Search(Search):
     """All points that may be among the nearest by double precision are compared by direct difference.
 
-    Equal points beyond the number of neighbours wanted take no part; the first ones do.
+    Of more equal points than neighbours are wanted, the first ones take part.
     """
 
     def __init__(self, P: Any):
@@ -164,7 +164,7 @@ class Float64Search(Search):
         return X if sp.issparse(X) else X - self._mean
 
     def _points(self, wanted: int) -> tuple[Ints, Any]:
-        """Numbers and centred coordinates of the points, without copies beyond those that are wanted."""
+        """Indices and centred coordinates of the points, without copies beyond those that are wanted."""
         ids = np.flatnonzero(self._copy < wanted)
         return ids, self._centre(self.P if len(ids) == self.P.shape[0] else self.P[ids])
 
@@ -230,7 +230,7 @@ class ReducedSearch(Search):
         Q, slack = self._reduce(X)
         bound, candidates = faiss.knn(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        # A remainder off by e moves the bound at distance D by 2 sqrt(e D) + e at the most.
+        # A remainder off by e moves the bound at distance D by at most 2 sqrt(e D) + e.
         farthest = found[0][:, -1]
         unproven = bound[:, -1] <= farthest + 2 * np.sqrt(slack * farthest) + slack
         return redo(found, unproven & (candidates.shape[1] < len(self.P)), self._flat.nearest, X, own)
@@ -244,7 +244,8 @@ class ClusterSearch(Search):
         self.projection = projection
         n, q = len(P), projection.axes.shape[1]
         index: Any = faiss.index_factory(q, f"IVF{int(2 * np.sqrt(n))},Flat")
-        index.cp.niter, index.cp.seed = 5, seed
+        index.cp.niter = 5
+        index.cp.seed = seed
         index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
         Q = self._coordinates()
         with one_thread():
@@ -254,7 +255,7 @@ class ClusterSearch(Search):
 
     @classmethod
     def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "ClusterSearch":
-        """The same search from its clusters (``centres`` and ``group``), which were found before."""
+        """The same search from its known clusters (``centres`` and ``group``)."""
         search = cls.__new__(cls)
         search.P, search.projection, search.group = P, projection, np.ascontiguousarray(group, np.int64)[:, None]
         index: Any = faiss.index_factory(projection.axes.shape[1], f"IVF{len(centres)},Flat")
@@ -326,12 +327,13 @@ def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> S
 
 
 def graph_search(P: Any, rng: np.random.Generator, max_operations: float | None = None) -> Search:
-    """A search of rows among themselves: exact up to so many multiplications, approximate beyond.
+    """A search of rows among themselves: exact up to EXACT_OPERATIONS multiplications, approximate beyond.
 
-    EXACT_OPERATIONS is the limit; ``max_operations`` may lower it.
+    ``max_operations`` may lower the limit.
     """
     n, d = P.shape
-    if sp.issparse(P) or n * n * d <= min(np.inf if max_operations is None else max_operations, EXACT_OPERATIONS):
+    limit = EXACT_OPERATIONS if max_operations is None else min(max_operations, EXACT_OPERATIONS)
+    if sp.issparse(P) or n * n * d <= limit:
         return exact_search(P, n)
     sample = P[sample_rows(n, SAMPLE_ROWS, rng)]
     return ClusterSearch(P, principal_axes(sample, min(d, CLUSTER_AXES)), int(rng.integers(2**31)))

@@ -32,7 +32,7 @@ def principal_axes(sample: Floats, n_axes: int) -> Projection:
     mean = sample.mean(axis=0)
     centred = sample - mean
     d = centred.shape[1]
-    with one_thread():  # two threads would round otherwise, and the axes decide which rows are compared
+    with one_thread():  # two threads would round differently, and the axes decide which rows are compared
         C = centred.T @ centred
         _, V = scipy.linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
     return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
@@ -49,7 +49,7 @@ def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) ->
 
 
 def sample_rows(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Row numbers of a sample without repeats, ascending; all rows where ``size`` reaches n."""
+    """Rows of a sample without repeats, ascending; all n of them where ``size`` is as large."""
     if size >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, size, replace=False, shuffle=False))

@@ -4,10 +4,10 @@
 
 Distances and linear models compare columns with each other, so milliseconds beside metres must be scaled. Pixels and
 embeddings must not: there a column of small numbers says little, and scaling would make it as loud as the others.
-Which of the two it is shows in the ranges of the columns. Where they differ tenfold, each column is cut off at its
-1st and 99th percentile and divided by its own standard deviation; otherwise all are divided by one and the same.
+The ranges of the columns tell the two cases apart. Where they differ tenfold, each column is clipped at its 1st and
+99th percentile and divided by its own standard deviation; otherwise one number divides all columns.
 
-X (n, d) features     low, high, centre, spread (kept columns)     only the features are looked at, never a label
+X (n, d) features     low, high, centre, spread (kept columns)     labels play no part
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from greenlabel.graph.projection import sample_rows
 
 Floats = NDArray[np.floating]
 
-SCALING_ROWS = 10_000  # rows of a sample that tells ranges, percentiles and deviations
+SCALING_ROWS = 10_000  # rows of the sample that gives ranges, percentiles and deviations
 SCALING_VALUES = 20_000_000  # numbers in it; the sample is dense
-FAR_APART = 10.0  # ranges that differ so many times are of different units
-TAILS = (0.01, 0.99)  # quantiles at which columns of different units are cut off
+FAR_APART = 10.0  # ratio of ranges from which on units are taken to differ
+TAILS = (0.01, 0.99)  # quantiles at which columns of different units are clipped
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is done to each column. Where the features were sparse, columns are divided only and stay so."""
+    """What is done to each column. Sparse features are only divided, and stay sparse."""
 
-    kept: NDArray[np.intp]  # numbers of the columns that vary, or of the first where none does
+    kept: NDArray[np.intp]  # indices of the columns that vary, or of the first where none does
     low: Floats
     high: Floats
     centre: Floats
@@ -54,7 +54,7 @@ class Scaling:
             np.clip(X, low, high, out=X)
         X -= centre
         X /= spread
-        return np.clip(X, -FAR, FAR, out=X)  # new rows beyond all others, whose squares would not fit
+        return np.clip(X, -FAR, FAR, out=X)  # new rows so far away that their squares would overflow
 
 
 def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:
@@ -73,27 +73,27 @@ def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:
     spread = sample.std(axis=0)
     if not differ:
         spread = np.full_like(spread, np.sqrt((spread**2).mean()))
-    # A column without any spread stays as it is, whatever it is divided by.
+    # A column without any spread may be divided by anything.
     return Scaling(kept, low, high, sample.mean(axis=0), np.where(spread > 0, spread, 1.0), differ, is_sparse)
 
 
 def units_differ(ranges: Floats) -> bool:
     """Whether the ranges (d,) of the columns lie so far apart that their units must be different.
 
-    Either between the columns at the ends, or between the widest column and the usual one.
+    Either the widest and the narrowest columns are compared, or the widest and the usual one.
     """
     ranges = ranges[ranges > 0]
     if len(ranges) < 2:
         return False
-    narrow, usual = np.quantile(ranges, [0.1, 0.5], method="lower")  # of few columns, the ends themselves
+    narrow, usual = np.quantile(ranges, [0.1, 0.5], method="lower")  # the ends themselves where columns are few
     wide = np.quantile(ranges, 0.9, method="higher")
     return bool(wide > FAR_APART * narrow or ranges.max() > FAR_APART * usual)
 
 
 def cut_tails(sample: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The quantiles at which columns are cut off. A column that is nearly always the same keeps its rare values."""
-    # Of few rows, the outermost one at each end is cut off.
+    """The quantiles at which columns are clipped. A column that is nearly constant keeps its rare values."""
+    # With few rows, the outermost one at each end is clipped.
     first = np.quantile(sample, TAILS[0], axis=0, method="higher")
     last = np.quantile(sample, TAILS[1], axis=0, method="lower")
-    same = last <= first
-    return np.where(same, low, first), np.where(same, high, last)
+    is_constant = last <= first
+    return np.where(is_constant, low, first), np.where(is_constant, high, last)

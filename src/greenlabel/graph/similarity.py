@@ -1,4 +1,4 @@
-"""Similarity graphs: which rows are neighbours, and how much alike.
+"""Similarity graphs: which rows are neighbours, and how similar they are.
 
     S (n, n) symmetric, non-negative, zero diagonal        d = S 1 degrees        L = diag(d) - S  Laplacian
 
@@ -106,13 +106,13 @@ def edge_weights_of_new_rows(search: Search, X: Any, k: int, weights: str, width
     dist2, index = search.nearest(X, min(k + 1, n))
     if dist2.shape[1] == k:
         dist2 = np.column_stack([dist2, dist2[:, -1]])
-    # Only ratios count here. Measured from the nearest one, a row far from all others still has a neighbour.
+    # Only ratios count here. Distances are relative to the nearest one, so that a row far from all still has edges.
     weight = WEIGHTS[weights][0](dist2 - dist2[:, :1], width)
     return neighbour_matrix(index[:, :k], weight / weight.sum(axis=1, keepdims=True), n)
 
 
 def mean_of_neighbours(edges: sp.csr_array, F: Floats, is_reached: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The mean F of the neighbours that a label reaches, and the total edge weight to them; without such an edge, 0."""
+    """The mean F of the reached neighbours, and the total edge weight to them; both 0 without such an edge."""
     reached_weights = edges * is_reached
     total = np.asarray(reached_weights.sum(axis=1)).ravel()
     nothing = np.zeros((edges.shape[0], F.shape[1]))
@@ -138,19 +138,19 @@ def gaussian_width(X: Any) -> float:
     mean2 = 2 * norm2.mean() / distinct
     mean4 = (2 * (norm2**2).mean() + 2 * norm2.mean() ** 2 + 4 * (C**2).sum()) / distinct
     variance = mean4 - mean2**2
-    # All distances equal: the rule gives no width; their mean is the scale that is left.
+    # Where all distances are equal, the rule gives no width; their mean is taken instead.
     return float((variance if variance > 1e-12 * mean4 else mean2) / d)
 
 
 def equal_pairs(X: Floats) -> int:
-    """How many of the n^2 ordered pairs of rows are equal, each row with itself included."""
+    """The number of equal ones among the n^2 ordered pairs of rows, each row with itself included."""
     keys = np.ascontiguousarray(X + 0.0).view(np.dtype((np.void, X.itemsize * X.shape[1]))).ravel()
     counts = np.unique(keys, return_counts=True)[1].astype(np.int64)
     return int((counts**2).sum())
 
 
 def check_similarity(S: Any) -> sp.csr_array:
-    """A user's own similarity matrix as a symmetric CSR matrix without its diagonal, which is in no Laplacian."""
+    """The user's own similarity matrix as a symmetric CSR matrix without its diagonal, which cancels in L."""
     n, columns = S.shape
     if n != columns:
         raise GraphError(f"a precomputed graph of shape {S.shape} is not square; give one row and one column per item.")
@@ -158,7 +158,7 @@ def check_similarity(S: Any) -> sp.csr_array:
     _check_non_negative(S)
     largest = S.data.max() if S.nnz else 0
     if largest and not TINY < largest < HUGE:
-        raise GraphError(f"similarities reach {largest:.0e}, beyond what can be computed with; divide them by that.")
+        raise GraphError(f"the largest similarity is {largest:.0e}, out of range; divide all similarities by it.")
     gap = sp.coo_array(abs(S - S.T))
     if gap.nnz and gap.data.max() > 1e-8 * S.data.max():
         worst = gap.data.argmax()
@@ -178,8 +178,8 @@ def check_edge_weights(T: Any) -> sp.csr_array:
 
 def _check_non_negative(S: sp.csr_array) -> None:
     if S.nnz and S.data.min() < 0:
-        places = sp.coo_array(S)
-        i, j = (int(axis[S.data.argmin()]) for axis in (places.row, places.col))
+        entries = sp.coo_array(S)
+        i, j = (int(axis[S.data.argmin()]) for axis in (entries.row, entries.col))
         raise GraphError(
             f"the graph holds a negative similarity ({S.data.min():g}) at [{i}, {j}]; give similarities of at least 0."
         )
@@ -195,7 +195,7 @@ def anchor_components(gram: sp.csr_array) -> tuple[NDArray[np.integer], int]:
 
 
 def reached_components(component: NDArray[np.integer], n_components: int, labelled: Any) -> NDArray[np.bool_]:
-    """Which components hold a labelled row. One entry more, False, for what is in no component."""
+    """Which components hold a labelled row; one more entry, False, stands for what is in no component."""
     holds_label = np.zeros(n_components + 1, bool)
     holds_label[component[labelled]] = True
     return holds_label

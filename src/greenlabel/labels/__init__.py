@@ -4,7 +4,7 @@
     choosing                  a parameter by leave-one-out
     label_shift, offsets      shares of the classes in the data; classes of different size
     shares                    decisions under known shares, refined over a graph
-    estimates                 how many predictions are right, and between which two shares that lies
+    estimates                 the share of right predictions, and its interval
 
 May import ``_common`` and ``errors``.
 """

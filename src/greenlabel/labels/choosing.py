@@ -1,11 +1,10 @@
 """A parameter chosen by the labels: the value whose leave-one-out scores recognise the labelled rows best.
 
-    comparison_labels(labels, max_rows)          the labelled rows by which values are compared
-    choose(values, codes, leave_one_out)     the best value; leave_one_out(value) are the scores of these rows, each by
-                                             all other labels
+    comparison_labels(labels, max_rows)      the labelled rows by which values are compared
+    choose(values, codes, leave_one_out)     the best value; leave_one_out(value) are the scores of these rows
 
-Few labels cannot tell values apart. So the first value, the default, gives way only to one by which more rows are
-right, and whose log-loss is lower by two standard errors of the difference.
+Few labels cannot tell values apart. So the first value, the default, gives way only to one that gets more rows right
+and whose log-loss is lower by two standard errors of the difference.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,13 +20,13 @@ Ints = NDArray[np.integer]
 Value = TypeVar("Value")
 
 MIN_TESTED = 20  # fewer would choose by chance
-TIMES_OF_MU = (1.0, 0.1, 10.0)  # mu="auto": what is tried, in multiples of the default
-TEMPERATURES = (0.1, 1000.0)  # between which one is looked for, of evidence whose largest value is 1
-ZOOMS, GRID = 3, 11  # to within four percent; a coarser one would tell values apart that do not differ
+TIMES_OF_MU = (1.0, 0.1, 10.0)  # mu="auto": the values to try, in multiples of the default
+TEMPERATURES = (0.1, 1000.0)  # the range to search, for evidence whose largest value is 1
+ZOOMS, GRID = 3, 11  # to within four percent; a coarser search would find differences where there are none
 
 
 def comparison_labels(labels: Labels, max_rows: int) -> Ints:
-    """Indices of labelled rows whose class has another label; none where these, or those affordable, are too few."""
+    """Indices of labelled rows whose class has another label; none where there are, or may be, too few."""
     found = np.flatnonzero(labels.counts[labels.codes] > 1)
     return evenly(found, max_rows) if min(len(found), max_rows) >= MIN_TESTED else found[:0]
 
@@ -39,8 +38,9 @@ def choose(values: Sequence[Value], codes: Ints, leave_one_out: Callable[[Value]
     scores = [leave_one_out(value) for value in values]
     losses = [log_losses(evidence(F), codes) for F in scores]
     best = int(np.argmin([loss.mean() for loss in losses]))
-    gain, right = losses[0] - losses[best], [int((F.argmax(axis=1) == codes).sum()) for F in scores]
-    is_better = right[best] > right[0] and gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    gain = losses[0] - losses[best]
+    n_right = [int((F.argmax(axis=1) == codes).sum()) for F in scores]
+    is_better = n_right[best] > n_right[0] and gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
     return values[best if is_better else 0]
 
 

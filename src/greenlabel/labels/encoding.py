@@ -4,8 +4,8 @@
     F + 1 b'    the class of a row is that of its largest score, to which the offset b_j of the class is added
     p_ij = exp(t E_ij) / sum_j' exp(t E_ij')    probabilities; E the evidence in F + 1 b', t a temperature for all rows
 
-The temperature is chosen where the answer is known: on the scores that labelled rows get from the other labels alone.
-A row that no label reaches has the shares of the given labels as its probabilities.
+The temperature is chosen where the class is known: on the leave-one-out scores of labelled rows. The probabilities of
+an unreached row are the shares of the given labels.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNLABELED = -1
-CALIBRATION_ROWS = (100, 200)  # least and most labelled rows that choose the temperature
+CALIBRATION_ROWS = (100, 200)  # bounds of the number of labelled rows that choose the temperature
 CALIBRATION_WORK = 1_000_000  # rows of data times rows that choose, between these bounds
 
 
@@ -37,7 +37,7 @@ class Labels:
     n: int
     classes: NDArray[Any]  # (c,) sorted
     rows: Ints  # (l,) labelled rows, ascending
-    codes: Ints  # (l,) their place in classes
+    codes: Ints  # (l,) their indices in classes
 
     @cached_property
     def Y(self) -> sp.csr_array:
@@ -53,12 +53,12 @@ class Labels:
         return self.counts / len(self.codes)
 
     def without(self, left_out: NDArray[np.bool_]) -> "Labels":
-        """The labels but for those that are marked in left_out (l,); the classes stay."""
+        """The labels without those marked in ``left_out`` (l,); the classes stay."""
         return Labels(self.n, self.classes, self.rows[~left_out], self.codes[~left_out])
 
 
 def signed(labels: Labels) -> Floats:
-    """The other coding of the same labels: +1 the class, -1 the other classes, 0 unlabelled (Eq. y1)."""
+    """The other coding of the labels: +1 for the class, -1 for the other classes, 0 where unlabelled (Eq. y1)."""
     Y = np.zeros((labels.n, len(labels.classes)))
     Y[labels.rows] = -1
     Y[labels.rows, labels.codes] = 1
@@ -66,7 +66,7 @@ def signed(labels: Labels) -> Floats:
 
 
 def read_labels(y: Any, n: int, reader: str) -> Labels:
-    """Labels from y: -1 is unlabelled; so are NaN, None and "" . ``reader`` is named in the messages."""
+    """Labels from y, where -1, NaN, None and "" are unlabelled. ``reader`` is named in the messages."""
     if y is None:
         raise LabelError(f"{reader} requires y to be passed, but the target y is None; mark unlabelled rows with -1.")
     labels = read_some_labels(y, n)
@@ -94,8 +94,7 @@ def read_some_labels(y: Any, n: int) -> Labels:
     rows = np.flatnonzero(~is_unlabelled(y))
     classes, codes = distinct(y[rows])
     if y.dtype.kind in "UST" and {"nan", "None", "-1"} & set(map(str, classes)):
-        text = "y holds 'nan', 'None' or '-1' as text, which is taken as a class; mark unknown labels with ''."
-        warn(text)
+        warn("y holds 'nan', 'None' or '-1' as text, which is taken as a class; mark unknown labels with ''.")
     if y.dtype.kind == "f" and np.isnan(y).any():  # whole numbers, made floats by the gaps between them
         classes = classes.astype(np.int64)
     return Labels(n, classes, rows, codes)
@@ -103,11 +102,11 @@ def read_some_labels(y: Any, n: int) -> Labels:
 
 def joined_labels(first: Labels, second: Labels) -> Labels:
     """Labels of the rows of both, one after the other."""
-    given = [labels.classes for labels in (first, second) if len(labels.classes)]
-    if len({classes.dtype.kind in "OUST" for classes in given}) > 1:
-        text, number = sorted((classes[0] for classes in given), key=lambda label: not isinstance(label, str))
+    known = [labels.classes for labels in (first, second) if len(labels.classes)]
+    if len({classes.dtype.kind in "OUST" for classes in known}) > 1:
+        text, number = sorted((classes[0] for classes in known), key=lambda label: not isinstance(label, str))
         raise LabelError(f"y mixes text and numbers ({str(text)!r} and {number!s}); make them all text or all numbers.")
-    classes = np.unique(np.concatenate(given)) if given else first.classes
+    classes = np.unique(np.concatenate(known)) if known else first.classes
     codes = [np.searchsorted(classes, labels.classes)[labels.codes] for labels in (first, second) if len(labels.rows)]
     rows = np.concatenate([first.rows, second.rows + first.n])
     return Labels(first.n + second.n, classes, rows, np.concatenate([np.empty(0, np.intp), *codes]))
@@ -140,7 +139,7 @@ def is_unlabelled(y: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_blank(label: Any) -> bool:
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' signs for a missing value
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas' missing values
         return True
     if isinstance(label, str):
         return label == ""
@@ -148,7 +147,7 @@ def _is_blank(label: Any) -> bool:
 
 
 def distinct(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Sorted classes, and the place of each given label among them."""
+    """Sorted classes, and the index of each given label among them."""
     if given.dtype.kind == "O" and not all(isinstance(label, str) for label in given):
         text = next((label for label in given if isinstance(label, str)), None)
         if text is not None:
@@ -172,7 +171,7 @@ class ScoreDecoder:
     """From the scores of some rows to their classes and probabilities."""
 
     classes: NDArray[Any]  # (c,)
-    shares: Floats  # (c,) of the given labels: the answer for a row that no label reaches
+    shares: Floats  # (c,) of the given labels: the probabilities of an unreached row
     offsets: Floats  # (c,) what is added to the scores of each class
     temperature: float = 1.0
 
@@ -182,10 +181,10 @@ class ScoreDecoder:
         return self.classes[best]
 
     def probabilities(self, F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
-        """The largest of each row is that of the class that ``classify`` gives."""
+        """Probabilities of the classes; the largest of a row is that of the class that ``classify`` gives."""
         F = self.adjusted(F)
         p = probabilities(F, self.temperature)
-        lead_to(F.argmax(axis=1), p)
+        make_largest(F.argmax(axis=1), p)
         p[~is_reached] = self.shares
         return p
 
@@ -193,8 +192,8 @@ class ScoreDecoder:
         return F + self.offsets if self.offsets.any() else F
 
 
-def lead_to(best: Ints, p: Floats) -> None:
-    """Make the first largest number of each row of p the one at ``best``, which rounding may have made its equal."""
+def make_largest(best: Ints, p: Floats) -> None:
+    """Make p at ``best`` the largest number of its row: rounding may have made another one equal."""
     other = np.flatnonzero(p.argmax(axis=1) != best)
     p[other, best[other]] = np.nextafter(p[other].max(axis=1), 2)
 
@@ -204,42 +203,41 @@ def probabilities(F: Floats, temperature: float) -> Floats:
 
 
 def evidence(F: Floats) -> Floats:
-    """Scores of each row beyond their mean, divided by the root of the lead of its best one.
+    """Centred scores of each row, divided by the root of the largest one.
 
-    Between scores as they are, which leave rows far from all labels undecided, and scores of unit lead, which make
-    them as sure as any. Orders the classes of a row as F does.
+    Undivided, rows far from all labels would have no confidence; divided by the largest itself, as much as any other
+    row. The root is between the two. Evidence orders the classes of a row as F does.
     """
-    beyond = F - F.mean(axis=1, keepdims=True)
-    lead = beyond.max(axis=1, keepdims=True)
-    return np.divide(beyond, np.sqrt(np.maximum(lead, 0)), out=np.zeros_like(beyond), where=lead > 0)
+    centred = F - F.mean(axis=1, keepdims=True)
+    largest = centred.max(axis=1, keepdims=True)
+    return np.divide(centred, np.sqrt(np.maximum(largest, 0)), out=np.zeros_like(centred), where=largest > 0)
 
 
-def calibrate(labels: Labels, joined: NDArray[np.bool_], held_out: Callable[[Ints], Floats]) -> float:
-    """The temperature from held-out scores of labelled rows whose class has another label to be recognised by.
+def calibrate(labels: Labels, joined: NDArray[np.bool_], leave_one_out: Callable[[Ints], Floats]) -> float:
+    """The temperature from leave-one-out scores of labelled rows that the other labels can recognise.
 
-    ``joined`` marks those to which another label leads at all.
-
-    A sample of them is enough. With one label per class nothing can be held out: the temperature is then the one at
-    which a row of typical lead has the evidence 2, and probabilities are an order, not a promise.
+    These are the rows that another label reaches (``joined``) and whose class has another label; a sample of them is
+    enough. With one label per class there are none: the temperature then gives a typical row the evidence 2, and
+    probabilities are an order, not a promise.
     """
-    told = np.flatnonzero(joined & (labels.counts[labels.codes] > 1))
-    if len(told):
-        most = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
-        chosen = evenly(told, most)
-        return choose_temperature(evidence(held_out(chosen)), labels.codes[chosen])
-    typical = np.median(evidence(held_out(np.arange(len(labels.codes)))).max(axis=1))
+    recognisable = np.flatnonzero(joined & (labels.counts[labels.codes] > 1))
+    if len(recognisable):
+        max_rows = np.clip(CALIBRATION_WORK // labels.n, *CALIBRATION_ROWS)
+        tested = evenly(recognisable, max_rows)
+        return choose_temperature(evidence(leave_one_out(tested)), labels.codes[tested])
+    typical = np.median(evidence(leave_one_out(np.arange(len(labels.codes)))).max(axis=1))
     return float(2 / typical) if typical > 0 else 1.0
 
 
-def evenly(items: Ints, most: int) -> Ints:
-    """The items, or as many of them as are asked for, spread evenly over all."""
-    return items[np.linspace(0, len(items) - 1, min(len(items), most)).astype(int)] if len(items) else items
+def evenly(items: Ints, max_items: int) -> Ints:
+    """The items; of more than ``max_items`` an even choice."""
+    return items[np.linspace(0, len(items) - 1, min(len(items), max_items)).astype(int)] if len(items) else items
 
 
 def smoothed_target(codes: Ints, c: int, doubt: float = 1.0) -> Floats:
-    """One-hot rows (l, c) beside which ``doubt`` more observations, spread over all classes, stand.
+    """One-hot rows (l, c), mixed with ``doubt`` more observations that are divided among all classes.
 
-    A finite number of right answers then never earns certainty.
+    A finite number of right predictions then never earns certainty.
     """
     target = np.full((len(codes), c), doubt / (c * (len(codes) + doubt)))
     target[np.arange(len(codes)), codes] += len(codes) / (len(codes) + doubt)
@@ -247,16 +245,16 @@ def smoothed_target(codes: Ints, c: int, doubt: float = 1.0) -> Floats:
 
 
 def choose_temperature(E: Floats, codes: Ints, doubt: float = 1.0) -> float:
-    """The t for which softmax(t E) fits the true classes best, E (l, c) held-out evidence."""
+    """The t for which softmax(t E) fits the true classes best; E (l, c) is leave-one-out or out-of-fold evidence."""
     target = smoothed_target(codes, E.shape[1], doubt)
-    scale = np.abs(E).max()
-    if scale == 0:
+    max_abs = np.abs(E).max()
+    if max_abs == 0:
         return 1.0  # no evidence at all: every temperature gives equal probabilities
 
     def loss(log_t: float) -> float:
-        return -float((target * log_softmax(np.exp(log_t) / scale * E, axis=1)).sum())
+        return -float((target * log_softmax(np.exp(log_t) / max_abs * E, axis=1)).sum())
 
     from scipy.optimize import minimize_scalar  # slow to import, and needed for probabilities only
 
     best = minimize_scalar(loss, bounds=(np.log(1e-3), np.log(1e4)), method="bounded")
-    return float(np.exp(best.x) / scale)
+    return float(np.exp(best.x) / max_abs)

@@ -1,24 +1,25 @@
 """Class offsets: what is added to the scores of each class before the largest is taken.
 
 F'1 = 0 gives every class the same mass over all rows. Where classes are of different size, small ones then get too many
-rows. The labels show it: in their leave-one-out scores H (l, c),
+rows. The labels show it: for their leave-one-out scores H (l, c),
 
     J(t, b) = -sum_ij w_i T_ij log softmax(t h_i + b)_j + |b|^2 / 2,    t > 0 a slope, b (c,) offsets in log-odds
 
-is least at some (t, b), and b / t are the offsets on the scale of the scores. T (l, c) are the classes of the labels,
-smoothed. The ridge is the prior b ~ N(0, I): a class that is e times as likely as its scores say is usual.
+has its minimum at some (t, b), and b / t are the offsets on the scale of the scores. T (l, c) are the classes of the
+labels, smoothed. The ridge is the prior b ~ N(0, I): a class that is e times as likely as its scores say is usual.
 
-w_i is how much of the data a label stands for, 1 on average. Labels drawn at random stand for equal parts. Those drawn
-class by class would speak as loudly for a class of few rows as for one of most: there w_i is the share of the class in
-the data (label_shift.py) over that among the labels.
+w_i is how much of the data a label stands for, 1 on average. Labels drawn at random stand for equal parts. Labels drawn
+class by class would count as much for a small class as for a large one: there w_i is the share of the class in the data
+(label_shift.py) over that among the labels.
 
 Few labels cannot tell offsets from chance. So the two models, with offsets and without (b = 0), are compared by their
 evidence (Laplace's approximation: the integral of exp(-J) over the parameters),
 
     log odds = J(t0, 0) - J(t, b) - (log det J''(t, b) - log J''_tt(t0, 0)) / 2
 
-and the offsets are exactly 0 unless the labels make them twenty times as likely as none (strong evidence on the
-scale of Kass and Raftery), and labels that stand for no less of the data are recognised with them than without.
+and the offsets are exactly 0 unless two things hold: the labels make them twenty times as likely as none (strong
+evidence according to Kass and Raftery), and the labels recognised with them stand for no less of the data than those
+recognised without.
 """
 
 import numpy as np
@@ -34,19 +35,19 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 ODDS = 20.0  # from which on evidence is called strong
-LEAST_SLOPE = 1e-3  # of scores whose largest is 1: labels that say nothing leave the decision to the offsets
-STEPS, SMALLEST_STEP, CLOSE = 100, 1e-8, 1e-12  # of Newton's method
+MIN_SLOPE = 1e-3  # of scores whose largest is 1: uninformative scores leave the decision to the offsets
+MAX_STEPS, MIN_STEP, CLOSE = 100, 1e-8, 1e-12  # of Newton's method
 
 
 def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
     """Offsets (c,) on the scale of the leave-one-out scores H (l, c) of labels of these classes; 0 unless it is clear.
 
-    A row of zeros has nothing to be recognised by, and speaks for the share of its class alone.
+    A row of zeros in H is not recognisable, and counts for the size of its class alone.
 
-    counts (c,) : all labels of each class, those that are not among the l too
-    F (r, c) : scores of rows without a label, by which the shares of the classes in the data are told from the labels'
+    counts (c,) : all labels of each class, also those that are not among the l
+    F (r, c) : scores of unlabelled rows, which show the shares of the classes in the data
     """
-    with one_thread():  # two threads would round otherwise
+    with one_thread():  # two threads would round differently
         weight = label_weights(H, codes, counts, F)
         offsets, log_odds = fitted_offsets(H, codes, weight)
     before, after = (weight @ (scores.argmax(axis=1) == codes) for scores in (H, H + offsets))
@@ -55,31 +56,31 @@ def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
 
 def label_weights(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
     """w (l,): how much of the data each label stands for, 1 on average."""
-    recognisable = H.any(axis=1)
-    if not (len(F) and recognisable.any() and is_drawn_by_class(counts)):
+    is_recognisable = H.any(axis=1)
+    if not (len(F) and is_recognisable.any() and is_drawn_by_class(counts)):
         return np.ones(len(codes))
     shares = counts / counts.sum()
-    H, told = H[recognisable], codes[recognisable]
-    t = choose_temperature(evidence(H), told)
-    q = suggested_shares(probabilities(H, t), told, probabilities(F, t).mean(axis=0), shares)
+    H, tested = H[is_recognisable], codes[is_recognisable]
+    t = choose_temperature(evidence(H), tested)
+    q = suggested_shares(probabilities(H, t), tested, probabilities(F, t).mean(axis=0), shares)
     weight = (q / shares)[codes]
     return weight / weight.mean()
 
 
 def fitted_offsets(H: Floats, codes: Ints, weight: Floats) -> tuple[Floats, float]:
-    """The offsets as they fit best, and the logarithm of the odds for them."""
+    """The offsets that fit best, and the logarithm of the odds for them."""
     c = H.shape[1]
     H = H - H.mean(axis=1, keepdims=True)
-    scale = np.abs(H).max(initial=0)
-    if scale == 0 or c > len(codes):  # nothing is recognised, or there are more offsets than labels
+    max_abs = np.abs(H).max(initial=0)
+    if max_abs == 0 or c > len(codes):  # nothing is recognised, or there are more offsets than labels
         return np.zeros(c), -np.inf
-    objective = Objective(H / scale, smoothed_target(codes, c), weight)
+    objective = Objective(H / max_abs, smoothed_target(codes, c), weight)
     plain = objective.minimum(np.arange(c + 1) == 0)
     full = objective.minimum(np.ones(c + 1, bool))
     log_odds = objective.value(plain) - objective.value(full)
     log_odds -= (objective.log_det(full, slice(None)) - objective.log_det(plain, slice(0, 1))) / 2
     slope, b = full[0], full[1:]
-    return (b - b.mean()) * (scale / slope), float(log_odds)
+    return (b - b.mean()) * (max_abs / slope), float(log_odds)
 
 
 class Objective:
@@ -114,9 +115,10 @@ class Objective:
         x: Floats = np.zeros(len(free))
         x[0] = 1.0
         value = self.value(x)
-        for _ in range(STEPS):
-            g, moves = self.gradient(x), free.copy()
-            moves[0] &= x[0] > LEAST_SLOPE or g[0] < 0
+        for _ in range(MAX_STEPS):
+            g = self.gradient(x)
+            moves = free.copy()
+            moves[0] &= x[0] > MIN_SLOPE or g[0] < 0
             step = np.zeros_like(x)
             step[moves] = np.linalg.solve(self.hessian(x)[np.ix_(moves, moves)], g[moves])
             if g @ step <= CLOSE:
@@ -129,9 +131,9 @@ class Objective:
     def _descend(self, x: Floats, value: float, step: Floats) -> tuple[Floats, float, bool]:
         """The first of x - step, x - step / 2, ... at which J is lower."""
         length = 1.0
-        while length > SMALLEST_STEP:
+        while length > MIN_STEP:
             new = x - length * step
-            new[0] = max(new[0], LEAST_SLOPE)
+            new[0] = max(new[0], MIN_SLOPE)
             found = self.value(new)
             if found < value:
                 return new, found, True

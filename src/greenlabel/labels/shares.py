@@ -1,7 +1,7 @@
 """Class shares: decisions that meet known shares of the classes, and their refinement over the graph.
 
     b (c,)      offsets, so that the classes argmax_j (F_ij + b_j) of all rows have the wanted shares
-    D <- G D    refinement: the decisions, as if they were labels, are spread by the operator of the graph and taken
+    D <- G D    refinement: the operator of the graph spreads the decisions as if they were labels, and they are taken
                 anew under the shares, until they stay
 
 Offsets that meet shares are the prices of a transport of rows to classes: the sum of the scores that rows get is the
@@ -23,33 +23,34 @@ from greenlabel.labels.encoding import Labels
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-SHARE_SLACK = 0.01  # shares that sum to 1 but for so much are scaled to do so
-CLOSE_ENOUGH = 0.002  # part of the rows by which decisions may miss the shares, in all
+SHARE_SLACK = 0.01  # shares whose sum is no farther from 1 are divided by it
+CLOSE_ENOUGH = 0.002  # part of all rows by which decisions may miss the shares
 SWEEPS = 60
 ROUNDS = 20  # of refinement
 MOMENTUM = 1.0
-STILL = 2e-4  # part of the rows; when fewer change their class, refinement is done
+STILL = 2e-4  # part of the rows; where fewer change their class, refinement is done
 ROUGHLY = 1e-2  # tolerance of a refining solve, relative to all decisions
 
 Solve = Callable[[Floats, float], Floats]
 
 
-def read_shares(given: Any, labels: Labels) -> tuple[Floats, Floats]:
-    """Lowest and highest shares (c,) from what the user gave: a name, a mapping or an array; a share may be a range.
+def read_shares(class_shares: Any, labels: Labels) -> tuple[Floats, Floats]:
+    """Lowest and highest shares (c,) from a name, a mapping or an array; a share may be a range.
 
-    A class that a mapping does not name has any share.
+    A class that a mapping does not name may have any share.
     """
     c = len(labels.classes)
-    if isinstance(given, str):
-        if given not in NAMED:
+    if isinstance(class_shares, str):
+        if class_shares not in NAMED:
             raise ParameterError(
-                f"class_shares={given!r} is unknown; give one of {', '.join(map(repr, NAMED))}, a mapping or an array."
+                f"class_shares={class_shares!r} is unknown; "
+                f"give one of {', '.join(map(repr, NAMED))}, a mapping or an array."
             )
-        low = high = NAMED[given](labels)
-    elif isinstance(given, Mapping):
-        low, high = _of_mapping(given, labels.classes)
+        low = high = NAMED[class_shares](labels)
+    elif isinstance(class_shares, Mapping):
+        low, high = _of_mapping(class_shares, labels.classes)
     else:
-        low, high = _of_array(given, c)
+        low, high = _of_array(class_shares, c)
     return _checked(low, high)
 
 
@@ -59,25 +60,26 @@ NAMED: dict[str, Callable[[Labels], Floats]] = {
 }
 
 
-def _of_mapping(given: Mapping[Any, Any], classes: NDArray[Any]) -> tuple[Floats, Floats]:
-    place = {name: j for j, name in enumerate(classes.tolist())}
-    strange = [name for name in given if name not in place]
-    if strange:
+def _of_mapping(class_shares: Mapping[Any, Any], classes: NDArray[Any]) -> tuple[Floats, Floats]:
+    code = {name: j for j, name in enumerate(classes.tolist())}
+    unknown = [name for name in class_shares if name not in code]
+    if unknown:
         raise ParameterError(
-            f"class_shares names {strange[0]!r}, which no label has; give shares of {', '.join(map(repr, place))}."
+            f"class_shares names {unknown[0]!r}, which no label has; give shares of {', '.join(map(repr, code))}."
         )
-    low, high = np.zeros(len(place)), np.ones(len(place))
-    for name, share in given.items():
-        low[place[name]], high[place[name]] = _range(share)
+    low, high = np.zeros(len(code)), np.ones(len(code))
+    for name, share in class_shares.items():
+        low[code[name]], high[code[name]] = _range(share)
     return low, high
 
 
-def _of_array(given: Any, c: int) -> tuple[Floats, Floats]:
+def _of_array(class_shares: Any, c: int) -> tuple[Floats, Floats]:
     try:
-        shares = list(given)
+        shares = list(class_shares)
     except TypeError as error:
         raise ParameterError(
-            f"class_shares={given!r} holds no shares; give 'labels', 'balanced', a mapping or one share per class."
+            f"class_shares={class_shares!r} holds no shares; "
+            "give 'labels', 'balanced', a mapping or one share per class."
         ) from error
     if len(shares) != c:
         raise ParameterError(f"class_shares has {len(shares)} entries, y has {c} classes; give one share per class.")
@@ -111,23 +113,23 @@ def offsets(F: Floats, low: Floats, high: Floats, start: Floats | None = None) -
     c, n = columns.shape
     b = np.zeros(c) if start is None else start.copy()
     A = columns + b[:, None]
-    least, most = np.round(low * n), np.round(high * n)
+    min_count, max_count = np.round(low * n), np.round(high * n)
     for _ in range(SWEEPS):
         counts = np.bincount(A.argmax(axis=0), minlength=c)
-        missing = np.maximum(least - counts, 0) - np.maximum(counts - most, 0)
+        missing = np.maximum(min_count - counts, 0) - np.maximum(counts - max_count, 0)
         if np.abs(missing).sum() <= max(c / 2, CLOSE_ENOUGH * n):
             break
         for j in np.argsort(-np.abs(missing)):
             A[j] = -np.inf
-            needed = A.max(axis=0) - columns[j]  # the offset from which on a row belongs to class j
-            count = np.clip((needed < b[j]).sum(), least[j], most[j])
+            needed = A.max(axis=0) - columns[j]  # the offset above which a row belongs to class j
+            count = np.clip((needed < b[j]).sum(), min_count[j], max_count[j])
             b[j] = _offset_for(needed, int(count), b[j])
             A[j] = columns[j] + b[j]
     return b - b.mean()
 
 
 def _offset_for(needed: Floats, count: int, now: float) -> float:
-    """The offset at which ``count`` rows belong to the class; the present one if it does it too."""
+    """The offset at which ``count`` rows belong to the class; the present one where it is such an offset."""
     if (needed < now).sum() == count:
         return now
     if count == 0 or count == len(needed):
@@ -137,35 +139,36 @@ def _offset_for(needed: Floats, count: int, now: float) -> float:
 
 
 def refine(F: Floats, labels: Labels, low: Floats, high: Floats, solve: Solve) -> Ints:
-    """Classes (n,) refined over the graph from the scores F under the shares; labelled rows have their own.
+    """Classes (n,) refined over the graph from the scores F under the shares; labelled rows keep their own.
 
     ``solve(Y, tolerance)`` is the operator of the graph. Only what changed since the last round is solved for.
     """
     n, c = F.shape
     decided = _decide(F, offsets(F, low, high), labels)
     before: Floats = np.zeros((n, c))
-    spread: Floats = np.zeros((n, c))
+    scores: Floats = np.zeros((n, c))
     b: Floats = np.zeros(c)
     for number in range(ROUNDS):
         D = np.eye(c)[decided]
         changed = D - before
         if number and (changed != 0).any(axis=1).mean() < STILL:
             break
-        # All of D has the length sqrt(n); what changed is shorter, and needs as much fewer digits.
+        # All of D has the length sqrt(n); what changed is shorter and needs fewer digits in proportion.
         step = solve(changed, min(0.5, ROUGHLY * np.sqrt(n) / np.linalg.norm(changed)))
-        before, spread = D, spread + step
-        ahead = spread + MOMENTUM * step if number else spread
+        before = D
+        scores = scores + step
+        ahead = scores + MOMENTUM * step if number else scores
         b = offsets(ahead, low, high, b)
         decided = _decide(ahead, b, labels)
     return decided
 
 
 def refinement_pays(labels: Labels, fold: Ints, low: Floats, high: Floats, solve: Solve) -> bool:
-    """Whether labelled rows are recognised as well by the refined answer as by the one of offsets alone.
+    """Whether refined decisions recognise labelled rows as well as those of offsets alone, out-of-fold.
 
-    Half of the folds is held out at a time. Refinement is given up where it is right less often by more than chance: by
-    more than the root of the number of rows on which one answer is right and the other wrong. Without a held-out row it
-    is taken to pay.
+    Half of the folds is left out at a time. Refinement is given up where it is right less often by more than chance: by
+    more than the root of the number of rows on which only one of the two is right. Without a row to test it is taken
+    to pay.
     """
     gained: list[Ints] = []
     for half in range(2):

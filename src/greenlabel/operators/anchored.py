@@ -31,8 +31,8 @@ class AnchorSystem:
 
         F = (Yc + B W) / theta,     W = (theta I - B'B)^-1 B' Yc,     Yc = Y - 1 ybar'        (from Eq. F_result)
 
-    theta I - B'B is positive definite up to its known vector sqrt(lambda), lambda = Z'1, which B' maps the constant to:
-    adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
+    B' maps the constant vector to sqrt(lambda), lambda = Z'1, the one direction in which theta I - B'B may be singular.
+    Adding sqrt(lambda) sqrt(lambda)' / n changes nothing on centred labels and keeps the condition number low.
     """
 
     def __init__(self, gram: Floats, n: int, shift: float, n_components: int):
@@ -42,9 +42,9 @@ class AnchorSystem:
         check_memory(2 * 8 * m**2, f"a graph of {m:,} anchors", "lower n_anchors")
         self.n, self.theta = n, 1 + shift
         mass = gram.sum(axis=1)
-        # An anchor that no row uses has no mass and no entry in Z: its scale is never seen.
-        self.scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
-        M = -np.outer(self.scale, self.scale)
+        # An anchor that no row uses has no mass and no entry in Z: its factor is never used.
+        self._inverse_root_mass = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
+        M = -np.outer(self._inverse_root_mass, self._inverse_root_mass)
         M *= gram
         M += np.sqrt(np.outer(mass, mass)) / n
         M[np.diag_indices(m)] += self.theta
@@ -57,18 +57,18 @@ class AnchorSystem:
 
         F_i = (b_i' W - ybar') / theta and b_i = diag(Z'1)^-1/2 z_i; ybar goes inside because z_i sums to 1.
         """
-        BY = self.scale[:, None] * ZY - np.outer(self._root_mass, ybar)
-        with one_thread():  # two threads would round otherwise
+        BY = self._inverse_root_mass[:, None] * ZY - np.outer(self._root_mass, ybar)
+        with one_thread():  # two threads would round differently
             W = scipy.linalg.cho_solve(self._factor, BY, check_finite=False)
-        return (self.scale[:, None] * W - ybar) / self.theta
+        return (self._inverse_root_mass[:, None] * W - ybar) / self.theta
 
     def own_share(self, Z: sp.csr_array) -> Floats:
-        """G_ii of each of the rows of Z: what a label adds to its own row.
+        """G_ii of each row of Z: what a label adds to the score of its own row.
 
         With M = R'R the matrix of W, b_i = diag(Z'1)^-1/2 z_i and M sqrt(lambda) = theta sqrt(lambda), it is
         (|R^-T b_i|^2 - 1 / (n theta) - 1 / n + 1) / theta: one triangular solve where coefficients need two.
         """
-        B = (Z * self.scale).T.toarray()
+        B = (Z * self._inverse_root_mass).T.toarray()
         with one_thread():
             half = scipy.linalg.solve_triangular(self._factor[0], B, trans="T", overwrite_b=True, check_finite=False)
         squares: Floats = np.einsum("ml,ml->l", half, half)
@@ -79,7 +79,7 @@ class AnchoredGreen(GreenOperator):
     """F = Z C + Y / theta. All degrees are 1; a label adds 1 / theta to its own row."""
 
     def __init__(self, system: AnchorSystem, mixing: Callable[[], sp.csr_array]):
-        """``mixing()`` makes Z, which is held from the first use on: a fit in blocks never needs all of it."""
+        """``mixing()`` makes Z, which is held from its first use on: a fit in blocks never needs all of it."""
         self.n, self.system, self._mixing = system.n, system, mixing
 
     @classmethod
@@ -93,11 +93,11 @@ class AnchoredGreen(GreenOperator):
 
     @property
     def own(self) -> float:
-        """1 / theta, what a label adds to its own row beside what its anchors give back."""
+        """1 / theta: what a label adds to its own row directly, not through its anchors."""
         return 1 / self.system.theta
 
     def of_labels(self, Z: sp.csr_array, codes: Ints, n_classes: int) -> Floats:
-        """C (m, c) of one label on each of the rows of Z; new rows need no more."""
+        """C (m, c) of one label on each row of Z: all that new rows need."""
         Y = one_hot(codes, n_classes)
         return self.system.coefficients((Z.T @ Y).toarray(), Y.sum(axis=0) / self.n)
 

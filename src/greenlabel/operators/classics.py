@@ -1,10 +1,10 @@
-"""Two classic methods on the same graph, for comparison and for those who want them.
+"""Two classic methods on the same graph.
 
     LLGC   learning with local and global consistency    F = (L + gamma I)^-1 Y                       (Eq. F_LLGC)
     HF     Gaussian fields and harmonic functions         F = Y on labelled rows, L F = 0 elsewhere
 
 With H = L_uu^-1 S_ul (u unlabelled, l labelled rows), HF is F_u = H Y_l: each unlabelled row is the mean of its
-neighbours. A component without a label has no harmonic function of its own: its rows get the shares of the labels.
+neighbours. An unreached component has no harmonic function of its own: its rows get the shares of the labels.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from greenlabel.operators.green import DIRECT_ROWS, GreenOperator, dense, factor
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-SHORT_SERIES = 0.1  # gamma relative to the largest degree from which on the series is short
+SHORT_SERIES = 0.1  # the series is short where gamma is at least this part of the largest degree
 ADVICE = "label more rows, or raise n_neighbors"
 
 
@@ -30,9 +30,9 @@ class ConsistencyOperator(GreenOperator):
     """LLGC's operator, G = (L + gamma I)^-1.
 
     Scores fall quickly with the distance from a label, below any residual. Two ways keep the digits of the smallest:
-    elimination on small graphs, and beyond them the series sum_j (D^-1 S)^j D^-1 Y with D = diag(d + gamma), in which
-    nothing is ever subtracted. Where gamma is so small that the series is long, labels reach far, and conjugate
-    gradients serve.
+    elimination on small graphs, and on larger ones the series sum_j (D^-1 S)^j D^-1 Y with D = diag(d + gamma), which
+    never subtracts. Where gamma is so small that the series is long, scores stay large, and conjugate gradients are
+    exact enough.
     """
 
     _solve: Callable[[Floats, float], Floats]
@@ -57,7 +57,7 @@ class ConsistencyOperator(GreenOperator):
         return scipy.linalg.cho_solve(self._factor, Y, check_finite=False)
 
     def _sum_series(self, Y: Floats, tolerance: float) -> Floats:
-        """Until no score grows by more than the tolerance, relative to itself; a row reached just now grows by all."""
+        """Sum until no score grows by more than the tolerance, relative to itself; a row just reached grows by all."""
         term = Y / self._diagonal
         F = term.copy()
         while (abs(term) > tolerance * abs(F)).any():
@@ -102,11 +102,10 @@ def harmonic_scores(graph: Graph, Y: Any, reached: NDArray[np.bool_], tolerance:
 def harmonic_leave_one_out(
     graph: Graph, Y: Any, reached: NDArray[np.bool_], rows: Ints, codes: Ints, tolerance: float
 ) -> Floats:
-    """Scores of some labelled rows, each without one label that it carries (rows, codes), (len(rows), c).
+    """Leave-one-out scores (len(rows), c): each row without one label that it carries (rows, codes).
 
     With K = S_ll + S_lu L_uu^-1 S_ul, the equation of row i alone reads  (d_i - K_ii) f_i = sum_j≠i K_ij y_j.
-    Where no other label reaches the row, its score is the shares of the other labels; where it carries others, their
-    mean.
+    A row that no other label reaches scores the shares of the other labels; a row that carries others, their mean.
     """
     count, mean = _clamped(Y)
     labelled = np.flatnonzero(count)
@@ -117,16 +116,17 @@ def harmonic_leave_one_out(
     K = graph.S[rows][:, labelled].toarray() + (S_ul.T @ _harmonic(graph, free, S_ul[:, own], tolerance)).T
     K[indices, own] = 0
     weight = K.sum(axis=1, keepdims=True)  # equals d_i - K_ii, because L_uu^-1 S_ul has rows that sum to 1
-    left, left_here = np.tile(Y.sum(axis=0), (len(rows), 1)), Y[rows].toarray()
-    left[indices, codes] -= 1
-    left_here[indices, codes] -= 1
-    others = left / (count.sum() - 1)
-    F = np.divide(K @ mean[labelled].toarray(), weight, out=others, where=weight > 1e-12 * graph.degree.max())
-    return np.divide(left_here, count[rows, None] - 1, out=F, where=count[rows, None] > 1)
+    others = np.tile(Y.sum(axis=0), (len(rows), 1))  # counts of the other labels, and of those on the row itself
+    others_here = Y[rows].toarray()
+    others[indices, codes] -= 1
+    others_here[indices, codes] -= 1
+    shares = others / (count.sum() - 1)
+    F = np.divide(K @ mean[labelled].toarray(), weight, out=shares, where=weight > 1e-12 * graph.degree.max())
+    return np.divide(others_here, count[rows, None] - 1, out=F, where=count[rows, None] > 1)
 
 
 def _clamped(Y: Any) -> tuple[Floats, sp.csr_array]:
-    """How many labels each row carries, and their mean; a row without any has a zero row."""
+    """The number of labels on each row, and their mean; a row without any has a zero row."""
     count = np.asarray(Y.sum(axis=1)).ravel()
     return count, sp.csr_array(Y * np.divide(1, count, out=np.zeros_like(count), where=count > 0)[:, None])
 

@@ -11,8 +11,8 @@ from greenlabel._common.parameters import warn
 Floats = NDArray[np.floating]
 
 TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
-SINGLE = 1e-4  # from this tolerance on, half the digits do
-SINGLE_ROWS = 500_000  # beyond so many rows, sums of single precision are too rough
+SINGLE = 1e-4  # from this tolerance on, single precision is enough
+SINGLE_ROWS = 500_000  # sums over more rows are too rough in single precision
 MAX_ROUNDS = 5000
 
 
@@ -21,27 +21,28 @@ class SparseSystem:
 
     Scaled by the diagonal on both sides the system is I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
     those of the original with a Jacobi preconditioner. A row without any similarity and shift (diagonal 0) stays 0.
-    Rows are put in an order in which neighbours stand close together, where the memory is read faster.
+    Rows are ordered so that neighbours are close together in memory, which is read faster.
     """
 
     def __init__(self, S: sp.csr_array, diagonal: Floats, advice: str):
         self._advice = advice
         self._order = reverse_cuthill_mckee(sp.csr_matrix(S), symmetric_mode=True)
         diagonal = diagonal[self._order]
-        self._scale = np.divide(1, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
+        self._inverse_root = np.divide(1, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
         T = S[self._order][:, self._order]
-        self._T = sp.csr_array(T.multiply(self._scale).multiply(self._scale.T))
+        self._T = sp.csr_array(T.multiply(self._inverse_root).multiply(self._inverse_root.T))
         self._T.sort_indices()
 
     def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
-        X, R = np.empty(B.shape), np.ascontiguousarray(self._scale * B[self._order])
+        X = np.empty(B.shape)
+        R = np.ascontiguousarray(self._inverse_root * B[self._order])
         if tolerance >= SINGLE and len(R) <= SINGLE_ROWS:
             length = np.sqrt(squared_columns(R))  # columns of length 1 neither overflow nor vanish
-            unit = np.divide(R, length, out=np.zeros_like(R), where=length > 0).astype(np.float32)
-            solved = length * self.iterate(unit, self._T.astype(np.float32), tolerance)
+            normalised = np.divide(R, length, out=np.zeros_like(R), where=length > 0).astype(np.float32)
+            solved = length * self.iterate(normalised, self._T.astype(np.float32), tolerance)
         else:
             solved = self.iterate(R, self._T, tolerance)
-        X[self._order] = self._scale * solved
+        X[self._order] = self._inverse_root * solved
         return X
 
     def iterate(self, R: Floats, T: sp.csr_array, tolerance: float) -> Floats:
@@ -86,9 +87,9 @@ def squared_columns(A: Floats) -> Floats:
 
 
 def column_products(A: Floats, B: Floats) -> Floats:
-    """a_j'b_j (c,) of each pair of columns; to the bit the same whatever other columns there are.
+    """a_j'b_j (c,) of each pair of columns; the same to the bit whatever other columns there are.
 
-    Of a single column einsum would add up the rows in another order than of several.
+    With a single column einsum would add up the rows in another order than with several.
     """
     if A.shape[1] == 1:
         A, B = np.repeat(A, 2, axis=1), np.repeat(B, 2, axis=1)

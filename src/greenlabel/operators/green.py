@@ -4,13 +4,13 @@
     F  = argmin Tr(F' L* F) - 2 Tr(F' Y)   subject to   F'1 = 0                                (Eq. min*)
        = (L + s I)^-1 (Y - 1 ybar'),   s = n mu,   ybar = Y'1 / n
 
-The paper reaches F'1 = 0 by a term eta 11' with a huge eta (Eq. F_eta). The constant vector is an eigenvector of L, so
-its limit is exact: centre Y, and no eta is needed.
+The paper obtains F'1 = 0 by a term eta 11' with a huge eta (Eq. F_eta). The constant vector is an eigenvector of L, so
+the limit is exact: centre Y, and no eta is needed.
 
     operator        the paper's     factors                         one solve
     EigenGreen      GF              L = U diag(sigma) U'            O(n^2 c)
     DirectGreen     GF(G)           L + s I = R'R (Cholesky)        O(n^2 c)
-    SparseGreen     GF(G)           nothing, it sorts the rows      conjugate gradients, O(n k c) a round
+    SparseGreen     GF(G)           nothing; rows are reordered     conjugate gradients, O(n k c) a round
     AnchoredGreen   GF(A)           theta I - B'B (m x m)           O(n k c + m^2 c), in anchored.py
 
 None of them knows the labels when it is made: factor once, solve many. Each has
@@ -39,7 +39,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 DIRECT_ROWS = 1500  # up to here a dense factor is as fast as any solver
-SMALLEST_SHIFT = 1e-12  # relative to the mean degree; below it, rounding is as large
+MIN_SHIFT = 1e-12  # relative to the mean degree; a smaller one drowns in rounding
 ORIGINAL = ", or solver='eigen' for the pseudo-inverse of the original method"
 SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
 
@@ -50,8 +50,8 @@ def centred(Y: Any) -> Floats:
     return Y - Y.mean(axis=0)
 
 
-def unit_columns(n: int, rows: Ints) -> sp.csr_array:
-    """(n, len(rows)): one label of its own class on each of the rows."""
+def one_label_each(n: int, rows: Ints) -> sp.csr_array:
+    """(n, len(rows)): one label on each of these rows, each in a column of its own."""
     return sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
 
 
@@ -69,20 +69,21 @@ class GreenOperator:
         raise NotImplementedError
 
     def columns(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
-        return self.solve(unit_columns(self.n, rows), tolerance)
+        return self.solve(one_label_each(self.n, rows), tolerance)
 
     def diagonal(self, rows: Ints, tolerance: float = TOLERANCE) -> Floats:
         return self.columns(rows, tolerance)[rows, np.arange(len(rows))]
 
     def diagonal_from(self, n_columns: int, rows: Ints, tolerance: float) -> Floats:
-        """The same, roughly, from that many solves, however many rows.
+        """A rough diagonal from ``n_columns`` right sides, for any number of rows.
 
-        Each column holds every n_columns-th of the rows. Labels far apart hardly reach each other, and what they do
-        cancels on average, for they have random signs (Hutchinson's estimate).
+        Each column holds every n_columns-th of the rows. Labels far apart hardly influence each other, and random signs
+        cancel what is left on average (Hutchinson's estimate).
         """
         if len(rows) <= n_columns:
             return self.diagonal(rows, tolerance)
-        column, sign = np.arange(len(rows)) % n_columns, np.random.default_rng(0).choice([-1.0, 1.0], len(rows))
+        column = np.arange(len(rows)) % n_columns
+        sign = np.random.default_rng(0).choice([-1.0, 1.0], len(rows))
         Y = sp.csr_array((sign, (rows, column)), shape=(self.n, n_columns))
         return sign * self.solve(Y, tolerance)[rows, column]
 
@@ -112,7 +113,7 @@ class EigenGreen(GreenOperator):
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         Y = sp.csr_array(Y)
-        labelled = np.flatnonzero(np.diff(Y.indptr))  # few rows, of which alone U'Y is made
+        labelled = np.flatnonzero(np.diff(Y.indptr))  # few rows, which alone enter U'Y
         UY = self._U[labelled].T @ Y[labelled].toarray() - np.outer(self._sums, column_means(Y))
         return self._U @ (self._inverse[:, None] * UY)
 
@@ -155,21 +156,21 @@ def laplacian(graph: Graph) -> sp.csr_array:
 
 
 def check_invertible(n_components: int, shift: float, mean_degree: float, other: str = "") -> None:
-    """Without a shift that can be told from 0, each component has a zero mode of its own."""
-    if n_components > 1 and shift <= SMALLEST_SHIFT * mean_degree:
+    """Refuse several components without a shift that differs from 0: each would have a zero mode of its own."""
+    if n_components > 1 and shift <= MIN_SHIFT * mean_degree:
         mu = "mu=0" if shift == 0 else "a mu so near to 0"
         raise GraphError(
             f"{mu} on a graph of {n_components} components leaves a system without an inverse; "
-            f"give mu > 0 (n mu above {SMALLEST_SHIFT:g} of the mean degree) or mu='auto'{other}."
+            f"give mu > 0 (n mu above {MIN_SHIFT:g} of the mean degree) or mu='auto'{other}."
         )
 
 
-def factor(A: Floats, knob: str) -> tuple[Floats, bool]:
-    """Cholesky factor of A, in its place."""
+def factor(A: Floats, parameter: str) -> tuple[Floats, bool]:
+    """Cholesky factor of A, which overwrites A; the parameter is the one to raise where there is none."""
     try:
         return scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError as error:
-        raise GraphError(f"parts of the graph hang together by less than rounding; raise {knob}.") from error
+        raise GraphError(f"parts of the graph are joined by less than rounding; raise {parameter}.") from error
 
 
 def column_sums(Y: Any) -> Floats:
@@ -192,20 +193,20 @@ SOLVERS: dict[str, type[EigenGreen | DirectGreen | SparseGreen]] = {
 
 
 def score_of_new_rows(mean: Floats, degree: Any, shift: float, ybar: Any) -> Floats:
-    """F of unlabelled rows tied to the graph with a total similarity ``degree``; ``mean`` is their neighbours' mean F.
+    """F of unlabelled rows from their neighbours' mean F; ``degree`` is the total weight of their edges.
 
     Such a row adds its equation (degree + s) F_x - degree mean = -ybar to the system; without ybar it is LLGC's. A row
-    tied to nothing, without a shift, has no equation: 0.
+    without edges has no equation where the shift is 0: its scores are 0.
     """
     total = np.asarray(degree + shift, dtype=np.float64).reshape(-1, 1)
     degree = np.asarray(degree, dtype=np.float64).reshape(-1, 1)
     return np.divide(degree * mean - ybar, total, out=np.zeros_like(mean), where=total > 0)
 
 
-def scores_without_own_label(
+def leave_one_out_scores(
     operator: GreenOperator, F: Floats, rows: Ints, codes: Ints, tolerance: float = TOLERANCE
 ) -> Floats:
-    """F_i - G_ii y_i: the scores of labelled rows (their F given) had each one not been labelled itself."""
+    """F_i - G_ii y_i: the scores of labelled rows, each by all other labels; F (len(rows), c) is by all labels."""
     F = F.copy()
     F[np.arange(len(rows)), codes] -= operator.diagonal(rows, tolerance)
     return F

@@ -3,7 +3,7 @@
     F_i = z_i' C + y_i / theta        z_i the weights of row i on its anchors, y_i its own label (0 without one)
 
 Each class here is a step over blocks of Near (blocks.py): it holds all that predictions need beside the rows, which is
-m x c numbers, the labels, and nothing of the size of the data.
+m x c numbers and the labels, nothing of the size of the data.
 
 C (m, c) coefficients     F (n, c) scores     theta = 1 + n mu
 """
@@ -28,14 +28,14 @@ Ints = NDArray[np.integer]
 class BlockPredictions(NamedTuple):
     """What is predicted for one block of rows."""
 
-    rows: Sequence[int]  # their numbers, a range
+    rows: Sequence[int]  # a range
     classes: NDArray[Any]  # (len(rows),)
     probabilities: Floats  # (len(rows), c)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """F of the rows; also which of them a label reaches."""
+    """F of the rows; also which of them are reached."""
 
     C: Floats
     reached_anchors: Bools  # (m,)
@@ -50,7 +50,7 @@ class Scores:
         return F
 
     def reached(self, near: Near) -> Bools:
-        """Whether any of a row's anchors is tied to a label."""
+        """Whether a label reaches any of a row's anchors."""
         if self.reached_anchors.all():
             return np.ones(len(near), bool)
         return near.matrix(len(self.C)) @ self.reached_anchors > 0
@@ -93,7 +93,7 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Scores and offsets as scikit-learn wants them: of two classes one column, positive for the second."""
+    """Scores and offsets as scikit-learn wants them: one column for two classes, positive for the second."""
 
     scores: Scores
     decoder: ScoreDecoder

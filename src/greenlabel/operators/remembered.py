@@ -1,7 +1,7 @@
 """An operator that solves no column of labels twice: where some labels change, the other classes are known already.
 
 F = G Y has a column for each class, and each depends on the labels of that class alone. Columns that were solved are
-kept, as many as fit into so much memory; those that were not asked for the longest go first.
+kept, as many as fit into KEPT_VALUES numbers; the least recently used go first.
 
 Y (n, c) labels     F (n, c) scores
 """
@@ -24,7 +24,7 @@ KEPT_VALUES = 2**22  # of one operator: 32 MiB
 
 
 class Remembering(GreenOperator):
-    """``operator``, with the columns that it solved last."""
+    """``operator``, and the columns that it solved last."""
 
     def __init__(self, operator: GreenOperator):
         self.n, self.operator = operator.n, operator
@@ -34,7 +34,7 @@ class Remembering(GreenOperator):
         return Remembering(self.operator.with_shift(graph, shift))
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        if not sp.issparse(Y):  # no labels, but numbers on all rows, which do not come twice
+        if not sp.issparse(Y):  # numbers on all rows instead of labels: they do not come twice
             return self.operator.solve(Y, tolerance)
         Y = sp.csc_array(Y)
         keys = [_key(Y, column, tolerance) for column in range(Y.shape[1])]

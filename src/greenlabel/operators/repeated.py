@@ -2,9 +2,9 @@
 
     NodeOperator    any operator on distinct rows, for all rows
     LoneNode        the graph of a single node: all rows are equal
-    LonePoint       the same where rows are told apart by anchors
+    LonePoint       the same on an anchored graph
 
-Where all rows are equal, no row is nearer to one label than to another. The most frequent label is the best answer.
+Where all rows are equal, no row is nearer to one label than to another. The most frequent label is the best prediction.
 
 E (n, u) rows -> nodes     Y (n, c) labels     F (n, c) scores
 """
@@ -50,7 +50,7 @@ def for_rows(operator: GreenOperator, nodes: AllDistinct) -> GreenOperator:
 
 
 class LoneNode(GreenOperator):
-    """G of a graph with a single node. Nothing is left beside the constant vector; the labels themselves are F."""
+    """G of a graph with a single node. Only the constant vector exists, so the labels themselves are F."""
 
     n = 1
 
@@ -62,7 +62,7 @@ class LoneNode(GreenOperator):
 
 
 class LonePoint(AnchorSystem):
-    """Where all anchors are one point, rows do not differ: the shares of the labels are the scores of each."""
+    """All anchors are one point, so rows do not differ: the shares of the labels are the scores of each."""
 
     def coefficients(self, ZY: Floats, ybar: Floats) -> Floats:
         return np.tile(ybar, (len(ZY), 1))

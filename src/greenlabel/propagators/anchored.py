@@ -1,4 +1,4 @@
-"""The propagator of an anchored graph: m x m numbers and the labels, beside which rows stay in their blocks.
+"""The propagator of an anchored graph: m x m numbers and the labels are held, rows stay in their blocks.
 
     Z'Z -> m x m system | labels -> C -> scores, classes and probabilities, block by block
 
@@ -31,8 +31,9 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where the degrees are 1; or ten times less or more
-CHOICE_ROWS, CHOICE_ANCHORS = 500, 2048  # labelled rows by which mu is chosen, and anchors up to which it is
+ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where all degrees are 1; a tenth or ten times as much may be chosen
+CHOICE_ROWS = 500  # labelled rows by which mu is chosen
+CHOICE_ANCHORS = 2048  # anchors up to which it is chosen
 
 
 def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
@@ -120,7 +121,7 @@ class AnchoredPredictor(Predictor):
         return near.collect(self.step, self.no_scores()), near.collect(Reached(self.step), np.empty(0, bool))
 
     def collect(self, rows: Blocks, step: Any, like: Any) -> Any:
-        """What a step makes of the nearest anchors of all these rows; of rows on a cluster, not yet computed."""
+        """The result of a step over the nearest anchors of these rows; for rows on a cluster not yet computed."""
         return self.anchor_search.near(rows).collect(step, like)
 
 
@@ -143,7 +144,7 @@ class AnchoredPropagation(Propagation):
     def step(self) -> Scores:
         """Scores of a block of the rows of the fit."""
         new, component = self._new_rows, self.propagator.graph.component
-        reached = new.reached_anchors | (component < 0)  # an anchor that no row uses misleads none
+        reached = new.reached_anchors | (component < 0)  # no row uses such an anchor
         own = self.propagator.operator.own
         return replace(new, reached_anchors=reached, labelled=self.labels.rows, codes=self.labels.codes, own=own)
 
@@ -173,7 +174,7 @@ class AnchoredPropagation(Propagation):
         return self._new_rows(range(len(near)), near)[self._new_rows.reached(near)]
 
     def n_unreached(self) -> int:
-        """Without a pass over the rows: the weights of a row add up to 1 and lie in one component, Z'1 = Z'Z 1."""
+        """Counted without a pass over the rows: the weights of a row sum to 1 in one component, and Z'1 = Z'Z 1."""
         reached = self.step.reached_anchors
         return 0 if reached.all() else round(float(self.propagator.graph.gram()[~reached].sum()))
 
@@ -229,7 +230,8 @@ class AnchoredPropagation(Propagation):
         return self.propagator.operator.of_labels(Z, np.arange(n_labels), n_labels)
 
     def predictor(self) -> AnchoredPredictor:
-        graph, labels = self.propagator.graph, replace(self.labels)  # without its matrix of n rows
+        graph = self.propagator.graph
+        labels = replace(self.labels)  # without its matrix of n rows
         return AnchoredPredictor(
             graph.anchor_search, graph.component, graph.n_components, self.C, labels, self.labelled
         )

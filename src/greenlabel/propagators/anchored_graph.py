@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import cut_neighbors
 from greenlabel.blocks.rows import Blocks, joined
 from greenlabel.errors import ParameterError
-from greenlabel.graph.anchors import ANCHORS, SPLIT_AXES, anchor_rows, find_anchors, given_anchors, usual_number
+from greenlabel.graph.anchors import ANCHORS, SPLIT_AXES, anchor_rows, check_anchors, find_anchors, usual_number
 from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import are_equal
 from greenlabel.graph.features import FILL, CheckFeatures, check_finite, in_units, unit_of
@@ -35,11 +35,11 @@ SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 
 @dataclass(frozen=True)
 class AnchorSearch:
-    """How rows find their nearest anchors: all that new rows need of the graph."""
+    """How rows find their nearest anchors: all of the graph that new rows need."""
 
     search: Search
     k: int
-    n_rows: int  # that the search was made for
+    n_rows: int  # for which the search was made
     projection: Projection | None  # axes that help to search
 
     @property
@@ -55,12 +55,12 @@ class AnchorSearch:
     def near(self, rows: Blocks) -> Blocks:
         """The nearest anchors of rows, searched when they are read."""
         search = self.search
-        if rows.n > self.n_rows:  # more rows than the search was made for may want another one
+        if rows.n > self.n_rows:  # another search may be faster for more rows
             search = exact_search(search.P, rows.n, self.projection)
         return rows.through(NearestAnchors(search, self.k))
 
     def kept_near(self, rows: Blocks, memory_limit: float | str, n_kept: int) -> tuple[Blocks, int]:
-        """The same, kept where they fit, and the number of rows kept now. n_kept rows of the graph are kept already."""
+        """The same, kept in memory where they fit, and the number of rows kept. ``n_kept`` others are kept already."""
         near = self.near(rows)
         size = near_bytes(self.k, self.m, self.search.P.dtype == np.float32)
         limit = rows.memory() / 2 if memory_limit == "auto" else float(memory_limit) - size * n_kept
@@ -94,7 +94,7 @@ class AnchoredGraph:
 
     @property
     def anchors(self) -> Floats:
-        """(m, d), in the unit in which the features were given."""
+        """(m, d), in the unit of the features as they came."""
         return self.anchor_search.points * self.unit
 
     def gram(self) -> Floats:
@@ -107,7 +107,7 @@ class AnchoredGraph:
         return are_equal(self.anchor_search.search.P)
 
     def near_of(self, rows: Ints) -> Near:
-        """The nearest anchors of some rows, their numbers ascending."""
+        """The nearest anchors of some rows, which ascend."""
         return Near.joined([near for _, near in self.near.take(rows)])
 
     def mixing_matrix(self) -> sp.csr_array:
@@ -115,12 +115,12 @@ class AnchoredGraph:
         return sp.csr_array(sp.vstack(list(self.near.map(partial(_matrix, self.m)))))
 
     def with_rows(self, rows: Blocks, memory_limit: float | str) -> "AnchoredGraph":
-        """More rows after those that are there, on the same anchors."""
+        """The graph with more rows after its own, on the same anchors."""
         near, n_kept = self.anchor_search.kept_near(rows, memory_limit, self.n_kept)
         return self._extended(near, near.sum(SumProducts(self.m)), n_kept)
 
     def with_rows_of(self, other: "AnchoredGraph") -> "AnchoredGraph":
-        """The rows of another graph on the same anchors, after those that are there."""
+        """The graph with the rows of another one after its own; both have the same anchors."""
         return self._extended(other.near, other.products, other.n_kept)
 
     def _extended(self, near: Blocks, products: GramSum, n_kept: int) -> "AnchoredGraph":
@@ -138,26 +138,26 @@ class AnchorSettings:
 
     n_anchors: int | str
     n_neighbors: int
-    anchors: Any  # how they are found; or the anchors themselves
+    anchors: Any  # how they are found, or the user's own (m, d)
     memory_limit: float | str
     rng: np.random.Generator
     merge_equal_rows: bool = True
 
     def build(self, rows: Blocks, d: int, unit: float | None) -> AnchoredGraph:
-        """The graph of rows with d features, whose unit is None where only a sample will tell."""
-        given = None if isinstance(self.anchors, str) else given_anchors(self.anchors, d)
-        m, k = self._sizes(rows.n, given)
-        rows, P, projection, unit = self._place_anchors(rows, m, given, d, unit)
+        """The graph of rows with d features; their unit is None where a sample has to show it."""
+        own_anchors = None if isinstance(self.anchors, str) else check_anchors(self.anchors, d)
+        m, k = self._sizes(rows.n, own_anchors)
+        rows, P, projection, unit = self._place_anchors(rows, m, own_anchors, d, unit)
         search = exact_search(P, rows.n, projection)
         anchor_search = AnchorSearch(search, min(k, P.shape[0] - 1), rows.n, projection)
         near, n_kept = anchor_search.kept_near(rows, self.memory_limit, 0)
         return AnchoredGraph.of(anchor_search, near, near.sum(SumProducts(anchor_search.m)), unit, n_kept)
 
-    def _sizes(self, n: int, given: Floats | None) -> tuple[int, int]:
-        """Number of anchors and of neighbours for n rows."""
+    def _sizes(self, n: int, own_anchors: Floats | None) -> tuple[int, int]:
+        """The numbers of anchors and of neighbours for n rows."""
         k = self.n_neighbors
-        if given is not None:
-            m = len(given)
+        if own_anchors is not None:
+            m = len(own_anchors)
             remedy = "give more anchors or lower n_neighbors"
         elif self.n_anchors == "auto":
             m = usual_number(n, k)
@@ -172,22 +172,22 @@ class AnchorSettings:
         return m, k
 
     def _place_anchors(
-        self, rows: Blocks, m: int, given: Any, d: int, unit: float | None
+        self, rows: Blocks, m: int, own_anchors: Any, d: int, unit: float | None
     ) -> tuple[Blocks, Any, Projection | None, float]:
         """The rows in the unit of the fit, the anchors, the axes that help to search them, and the unit."""
         n, rng = rows.n, self.rng
         first = CheckFeatures(d)(range(1), rows.take(np.array([0]))[0][1])
         is_wide = not sp.issparse(first) and d > SPLIT_AXES
         for_axes = sample_rows(n, SAMPLE_ROWS, rng) if is_wide else np.arange(0)
-        for_anchors = anchor_rows(self.anchors, n, m, rng) if given is None else np.arange(0)
+        for_anchors = anchor_rows(self.anchors, n, m, rng) if own_anchors is None else np.arange(0)
         rows, X, index_of, unit = _sample(rows, np.union1d(for_axes, for_anchors), d, unit)
         projection = None
         if is_wide:
             projection = principal_axes(working(X[index_of(for_axes)]), min(d, SEARCH_AXES))
-        if given is None:
+        if own_anchors is None:
             P = self._find_anchors(X, index_of(for_anchors), m, projection)
         else:
-            P = given / unit
+            P = own_anchors / unit
         return rows, sp.csr_array(P) if sp.issparse(first) else P, projection, unit
 
     def _find_anchors(self, X: Any, rows: Ints, m: int, projection: Projection | None) -> Any:
@@ -198,18 +198,19 @@ class AnchorSettings:
 
 
 def _sample(
-    rows: Blocks, numbers: Ints, d: int, unit: float | None
+    rows: Blocks, chosen: Ints, d: int, unit: float | None
 ) -> tuple[Blocks, Any, Callable[[Ints], Ints], float]:
-    """Rows in their unit, an array that holds the rows of these numbers, the index of each in it, and the unit.
+    """Rows in their unit, an array that holds the chosen ones, the index of each in it, and the unit.
 
-    Rows in memory have a known unit; others have it found from the sample, which is read in one pass.
+    The unit of rows in memory is known; that of others is found from the sample, which is read in one pass.
     """
     if unit is not None:
-        X, indices = rows.some(numbers)
+        X, indices = rows.some(chosen)
     else:
-        numbers = np.union1d(numbers, sample_rows(rows.n, SAMPLE_ROWS, np.random.default_rng(0)))
-        X, indices = rows.through(CheckFeatures(d)).some(numbers)
+        chosen = np.union1d(chosen, sample_rows(rows.n, SAMPLE_ROWS, np.random.default_rng(0)))
+        X, indices = rows.through(CheckFeatures(d)).some(chosen)
         max_abs = check_finite(X, FILL)
         unit = unit_of(max_abs)
-        X, rows = in_units(X, unit, max_abs), rows.through(CheckFeatures(d, unit))
-    return rows, X, lambda wanted: indices[np.searchsorted(numbers, wanted)], unit
+        X = in_units(X, unit, max_abs)
+        rows = rows.through(CheckFeatures(d, unit))
+    return rows, X, lambda wanted: indices[np.searchsorted(chosen, wanted)], unit

@@ -1,12 +1,12 @@
-"""What the whole package is about: a graph with its operator, and labels spread over it.
+"""The core of the package: a graph with its operator, and labels spread over it.
 
     Propagator      a graph and its operator; built without labels, so labels may change
     Propagation     labels on a propagator: F = G Y, leave-one-out, which rows a label reaches
-    Predictor       what new rows need of a propagation, and nothing of the size of the data beside that
+    Predictor       what new rows need of a propagation, and nothing else of the size of the data
 
     propagator.propagate(labels) -> propagation          propagation.predictor() -> predictor
 
-Y (n, c) labels     F (n, c) scores     l labelled rows, numbered 0 ... l - 1 by their index among the labels
+Y (n, c) labels     F (n, c) scores     l labelled rows; *indices* 0 ... l - 1 count among these
 """
 
 from functools import cached_property
@@ -29,7 +29,7 @@ Bools = NDArray[np.bool_]
 EXACT = 1e-12  # tolerance of influences, whose sums are to be the scores
 LABELS_AT_ONCE = 128  # columns of G that are held in memory
 ROUGH = 1e-2  # tolerance of leave-one-out scores by which a parameter or a temperature is chosen
-SHIFT_ROWS = 4096  # rows whose scores show the shares of the classes in the data
+SHARE_ROWS = 4096  # rows whose scores show the shares of the classes in the data
 
 
 class Propagator:
@@ -55,7 +55,7 @@ class Propagator:
         return self.propagate(labels, tolerance).leave_one_out(indices, tolerance)
 
     def for_own_rows(self) -> "Propagator":
-        """The same without what only new rows need."""
+        """The same, without what only new rows need."""
         return self
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
@@ -100,7 +100,7 @@ class Propagation:
         return self.leave_one_out(indices, ROUGH)
 
     def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
-        """F of some rows that carry a label here, were these the only labels."""
+        """F of some labelled rows, if these were the only labels."""
         raise NotImplementedError
 
     def predictor(self) -> Predictor:
@@ -131,7 +131,7 @@ class Propagation:
         return decoder.probabilities(self.scores, self.reached)
 
     def sampled_scores(self) -> Floats:
-        """F of some rows without a label that a label reaches."""
+        """F of a sample of the unlabelled rows that are reached."""
         rows = unlabelled_sample(self.labels)
         return self.scores[rows[self.reached[rows]]]
 
@@ -150,7 +150,7 @@ class Propagation:
     def out_of_fold(self, fold: Ints, tolerance: float) -> Floats:
         """Scores (l, c) of each labelled row without the labels of its fold (l,).
 
-        They are zero where the fold is -1, which is never left out, and where none of the other labels reaches the row.
+        They are zero where the fold is -1, which is never left out, and where no other label reaches the row.
         """
         F = np.zeros((len(fold), len(self.labels.classes)))
         component = self.label_components()
@@ -179,5 +179,5 @@ def joined(label_components: Ints, n_components: int) -> Bools:
 
 
 def unlabelled_sample(labels: Labels) -> Ints:
-    """Row numbers, ascending: the same for the same number of rows, but for those that are labelled."""
-    return np.setdiff1d(sample_rows(labels.n, SHIFT_ROWS, np.random.default_rng(0)), labels.rows)
+    """Unlabelled rows, ascending: the same sample for the same number of rows, less those that are labelled."""
+    return np.setdiff1d(sample_rows(labels.n, SHARE_ROWS, np.random.default_rng(0)), labels.rows)

@@ -1,4 +1,4 @@
-"""Several propagators of the same rows, of which the labels choose one: by leave-one-out, and nothing is changed."""
+"""Several propagators of the same rows, of which the labels choose one by leave-one-out; none of them changes."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -17,7 +17,7 @@ Group = tuple[Propagator, ...]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Propagators in groups: one graph makes a group, in which mu differs. The first of each is its default."""
+    """Propagators in groups: those of a group share a graph and differ in mu. The first of a group is its default."""
 
     groups: tuple[Group, ...]
     max_tested: int  # labelled rows that may choose
@@ -44,7 +44,7 @@ class Candidates:
         return choose(group, codes, leave_one_out)
 
     def for_own_rows(self) -> Self:
-        """The same without what only new rows need."""
+        """The same, without what only new rows need."""
         groups = tuple(tuple(propagator.for_own_rows() for propagator in group) for group in self.groups)
         return replace(self, groups=groups)
 

@@ -1,4 +1,4 @@
-"""The propagator of HF, whose system depends on which rows are labelled: nothing can be factored before."""
+"""The propagator of HF, whose system depends on which rows are labelled: nothing can be factored beforehand."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,6 +1,6 @@
-"""Propagators on the graph of nearest rows, or on a graph that is given: GF and LLGC.
+"""Propagators on the graph of nearest rows, or on a precomputed graph: GF and LLGC.
 
-Equal rows are one node of a graph of nearest rows. A new row is tied to its nearest nodes and takes its score from
+Equal rows are one node of a graph of nearest rows. A new row has edges to its nearest nodes and takes its score from
 their mean, as one more row of the system would (``Equation``).
 
 F (n, c) scores     u nodes
@@ -39,8 +39,8 @@ from greenlabel.operators.green import (
     DIRECT_ROWS,
     SOLVERS,
     GreenOperator,
+    leave_one_out_scores,
     score_of_new_rows,
-    scores_without_own_label,
 )
 from greenlabel.operators.remembered import Remembering
 from greenlabel.operators.repeated import LoneNode, for_rows
@@ -59,7 +59,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-KNN_SHIFT = 0.01  # mu="auto": n mu is this part of the mean degree, or ten times less or more
+KNN_SHIFT = 0.01  # mu="auto": n mu relative to the mean degree; a tenth or ten times as much may be chosen
 NEIGHBORS = (10, 5, 20)  # n_neighbors="auto": what is tried, the default first
 CHOICE_WORK = 500_000  # rows of the data times labelled rows by which mu and n_neighbors may be chosen
 OFFSET_WORK, MIN_COLUMNS = 500_000, 16  # rows of the data times columns of G for class offsets; the fewest columns
@@ -67,9 +67,9 @@ OFFSET_WORK, MIN_COLUMNS = 500_000, 16  # rows of the data times columns of G fo
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """How rows find their neighbours: all that new rows need of a graph."""
+    """How rows find their neighbours: all of a graph that new rows need."""
 
-    search: Search | None  # None where the graph was given, and new rows bring their similarities along
+    search: Search | None  # None where the graph is precomputed, and new rows come as their similarities
     k: int
     weights: str
     width: float  # of Gaussian weights
@@ -93,7 +93,7 @@ class Equation:
     is_centred: bool
 
     def scores(self, mean: Floats, degree: Floats, labels: Labels, n: int) -> Floats:
-        """From the mean F of the neighbours among n nodes, and the total similarity to them."""
+        """F from the mean F of the neighbours among n nodes, and the total similarity to them."""
         return score_of_new_rows(mean, degree, self.shift, labels.counts / n if self.is_centred else 0)
 
 
@@ -118,7 +118,7 @@ class KnnPredictor(Predictor):
 
     def scores(self, X: Any) -> tuple[Floats, Bools]:
         n = len(self.F)
-        if n == 1 and self.neighbourhood.search is not None:  # all rows are equal, and a new one is no different
+        if n == 1 and self.neighbourhood.search is not None:  # all rows are equal, and a new one is like them
             return np.repeat(self.F, X.shape[0], axis=0), np.ones(X.shape[0], bool)
         edges = self.neighbourhood.edges_of_new_rows(X, self.mean_degree)
         mean, degree = mean_of_neighbours(edges, self.F, self.reached)
@@ -153,7 +153,7 @@ class KnnPropagator(Propagator):
         return reached_components(component, self.n_components, self.graph.nodes.numbers(labelled))[component]
 
     def leave_one_out(self, labels: Labels, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
-        """Without F, from columns of G, which is symmetric: F_i = (Y'G e_i)'."""
+        """From columns of G, which is symmetric, without F: F_i = (Y'G e_i)'."""
         rows, codes = labels.rows[indices], labels.codes[indices]
         G = self.operator.columns(rows, tolerance)
         F = (labels.Y.T @ G).T
@@ -169,7 +169,7 @@ class KnnPropagator(Propagator):
 
 
 class KnnPropagation(Propagation):
-    """Labels on a graph of nodes, with the scores F (n, c) that they have."""
+    """Labels on a graph of nodes, with the scores F (n, c) of all rows."""
 
     propagator: KnnPropagator
 
@@ -187,7 +187,7 @@ class KnnPropagation(Propagation):
 
     def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
         rows, codes = self.labels.rows[indices], self.labels.codes[indices]
-        return scores_without_own_label(self.propagator.operator, self._F[rows], rows, codes, tolerance)
+        return leave_one_out_scores(self.propagator.operator, self._F[rows], rows, codes, tolerance)
 
     def rough_leave_one_out(self, indices: Ints) -> Floats:
         rows, codes = self.labels.rows[indices], self.labels.codes[indices]
@@ -218,10 +218,10 @@ class KnnPropagation(Propagation):
         return self.propagator.operator.columns(self.labels.rows[indices], EXACT)
 
     def predictor(self) -> KnnPredictor:
-        made, nodes = self.propagator, self.propagator.graph.nodes
+        source, nodes = self.propagator, self.propagator.graph.nodes
         F, is_reached = nodes.to_nodes(self._F), nodes.to_nodes(self.reached)
         labels = replace(self.labels)  # without its matrix of n rows
-        return KnnPredictor(made.neighbourhood, made.mean_degree, made.rule, labels, F, is_reached)
+        return KnnPredictor(source.neighbourhood, source.mean_degree, source.rule, labels, F, is_reached)
 
 
 # Building
@@ -252,7 +252,7 @@ class KnnSettings:
 
 
 def quick_settings(n_neighbors: int, seed: Any) -> KnnSettings:
-    """Where a graph is one of many: its neighbours are approximate from fewer rows on."""
+    """For a graph that is one of many: neighbours are approximate from fewer rows on."""
     return KnnSettings(n_neighbors, "adaptive", max_operations=QUICK_OPERATIONS, seed=seed)
 
 

@@ -185,7 +185,7 @@ def write_blend(model: Any, out: Arrays) -> Values:
         "scales": out.add(predictor.blend.scales),
         "own": out.add(predictor.blend.own),
         "weights": out.add(predictor.blend.weights),
-        "shift": out.add(predictor.shift),
+        "shift": out.add(predictor.class_offsets),
         "class_shares": out.add(model.class_shares_),
         "accuracy": [float(accuracy), float(accuracy.low), float(accuracy.high)],
     }

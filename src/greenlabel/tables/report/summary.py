@@ -82,7 +82,7 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "empty", f"{counted(outcome.tally.empty, 'row')} left without a label"
     if outcome.tally.unreached:
         by_shares = (
-            ", thought right as often as the most frequent label is" if outcome.tally.estimated.unreached else ""
+            ", thought right as often as the most frequent label is" if outcome.tally.estimated.n_unreached else ""
         )
         yield "unreached", f"{counted(outcome.tally.unreached, 'row')} that no label reaches{by_shares}"
     yield from _feature_facts(outcome)
@@ -106,7 +106,7 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
 def reasons(outcome: Outcome) -> list[str]:
     """Why the share of labels filled in that are right is not that of the hidden ones."""
     given = outcome.tally.given
-    unreached = outcome.tally.estimated.unreached
+    unreached = outcome.tally.estimated.n_unreached
     single = int((given == 1).sum())
     found = ["the confidence on the rows filled in counts too"]
     if is_drawn_by_class(given):
