@@ -46,7 +46,7 @@ class RowExpert(Expert):
             self.out_of_fold[division, out] = self._evidence(model, X[out])
         self._remember(models)
 
-    def _learn_all(self, task: Task) -> None:
+    def _learn_all(self, task: Task, first: Learned) -> None:
         with quiet(), one_thread():  # as where folds are fitted side by side, so that models are the same to the bit
             self.model = self._fit(labelled_rows(task), task.labels.codes)
 
