@@ -49,7 +49,7 @@ def test_blocks_hold_what_the_whole_holds(tmp_path, kind, size):
 @pytest.mark.parametrize(
     "text", ["a,b\n1,x\n2,y\n3\n4,z\n", "a,b\n1,x\n2,y\n3,z,z\n", 'a,b\n1,"x\nx"\n2\n', "a,b\n1,x\n2,x\n3,x\n4,x\n5\n"]
 )
-def test_the_line_of_a_torn_row_is_that_of_the_whole(tmp_path, text, size):
+def test_the_line_of_a_corrupt_row_is_that_of_the_whole(tmp_path, text, size):
     path = tmp_path / "rows.csv"
     path.write_text(text)
     with pytest.raises(TableError) as whole:

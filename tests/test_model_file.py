@@ -282,14 +282,14 @@ def test_no_library_that_builds_objects_from_names_is_imported(saved):
     assert "skrub" not in said.stdout
 
 
-# Files that are torn, or none of ours
+# Files that are corrupt, or none of ours
 
 
-def test_a_torn_model_is_refused_wherever_it_is_torn(saved):
+def test_a_model_that_was_cut_is_refused_wherever_it_was_cut(saved):
     whole = saved.read_bytes()
     for size in np.linspace(0, len(whole) - 1, 12).astype(int):
         saved.write_bytes(whole[:size])
-        with pytest.raises(ModelFileError, match="torn, or no greenlabel model"):
+        with pytest.raises(ModelFileError, match="corrupt, or no greenlabel model"):
             load_model(saved)
 
 
@@ -297,7 +297,7 @@ def test_a_model_with_a_flipped_byte_is_refused(saved):
     whole = bytearray(saved.read_bytes())
     whole[-3000] ^= 0xFF
     saved.write_bytes(whole)
-    with pytest.raises(ModelFileError, match="torn"):
+    with pytest.raises(ModelFileError, match="corrupt"):
         load_model(saved)
 
 
