@@ -114,7 +114,7 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     """
     check_integer("n", n, 1)
     if isinstance(model_or_X, TransductiveClassifier):
-        return _with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
+        return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
     look = _sketch_of_rows(model_or_X, random_state)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
     rows = look.next_rows(n, seen, None, np.empty(0, np.intp))
@@ -125,9 +125,12 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     )
 
 
-def _with_labels(model: TransductiveClassifier, n: int, exclude: Any, seed: Any) -> Suggestions:
+def suggest_with_labels(
+    model: TransductiveClassifier, n: int, exclude: Any = (), seed: Any = 0, names: NDArray[Any] | None = None
+) -> Suggestions:
+    """What ``suggest`` does with a model; ``names`` (c,) are those of its classes, where it was fitted on codes."""
     fitted = check_model(model, "suggest")
-    labels, classes = fitted.labels, model.classes_
+    labels, classes = fitted.labels, model.classes_ if names is None else names
     excluded = check_rows(exclude, labels.n, "exclude")
     look = sketch_of(model, seed)
     rows = look.next_rows(n, labels.rows, _sureness(look, fitted), excluded)
