@@ -36,6 +36,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
+MAX_NAME = 30  # characters of a class in a reason; ``between`` has all of them
 UNDECIDED = 0.5  # margin below which a row is said to lie between two classes
 
 
@@ -239,8 +240,13 @@ def _like_it(count: int) -> str:
     return f"about {count:,} rows" if count > 1 else "itself alone"
 
 
+def short_name(label: Any) -> str:
+    text = str(label)
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1].rstrip()}…"
+
+
 def _reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
-    first, second = between(p, classes)
+    first, second = (short_name(label) for label in between(p, classes))
     if not is_reached:
         return f"no label reaches it; stands for {_like_it(count)}"
     if margins(p[None])[0] < UNDECIDED:

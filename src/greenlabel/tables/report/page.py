@@ -295,7 +295,7 @@ def _next(outcome: Outcome, frame: pl.DataFrame) -> Section:
         return Section("next", heading, [element("p", "None: every row came with a label.")])
     note = (
         "The best first: each stands for as many rows as it can that no label tells about yet, the ones before it "
-        "counted as labelled. A few labels here are worth more than many at random."
+        "counted as labelled. Label some of them, and fill the table in again."
     )
     return Section("next", heading, [element("p", note), suggestion_table(outcome, frame)])
 

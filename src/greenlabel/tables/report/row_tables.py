@@ -10,12 +10,13 @@ from greenlabel.inspection.explaining import Influence
 from greenlabel.tables.outcome import Outcome
 from greenlabel.tables.report.markup import Markup, element, joined
 from greenlabel.tables.report.page_tables import named, number, number_head, table
-from greenlabel.tables.report.words import GAP, cell, count, counted, one_line, percent, whole_percent
+from greenlabel.tables.report.words import GAP, SPACE, cell, count, counted, one_line, percent, whole_percent
 
 with requires("tables"):
     import polars as pl
 
 SHOWN_COLUMNS = 5
+BESIDE_REASONS = 3  # columns shown where a reason takes their room
 # Which columns tell a reader most about a row; those that are no features are names and numbers of it
 TELLING = {"dropped": 0, "text": 1, "category": 2, "date": 3, "number": 4, "vector": 5}
 
@@ -31,7 +32,7 @@ def telling_columns(outcome: Outcome, frame: pl.DataFrame, max_columns: int = SH
 
 def suggestion_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
     """Rows to label next, the best first, and why."""
-    columns = telling_columns(outcome, frame)
+    columns = telling_columns(outcome, frame, BESIDE_REASONS)
     lines = [
         (
             count(rank),
@@ -74,7 +75,7 @@ def uncertain_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
 def contradiction_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
     """Given labels that the others contradict; where the model is at hand, which labels do."""
     found = outcome.contradicted()
-    columns = telling_columns(outcome, frame)
+    columns = telling_columns(outcome, frame, BESIDE_REASONS if outcome.can_inspect else SHOWN_COLUMNS)
     lines = [
         (
             count(outcome.number(one["row"])),
@@ -93,7 +94,7 @@ def contradiction_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
 
 def _because(outcome: Outcome, labels: Sequence[Influence]) -> Markup:
     """The labels that say otherwise, by their rows, with their shares of what the other labels say."""
-    said = ", ".join(f"row {count(outcome.number(one.row))} ({whole_percent(one.share)})" for one in labels)
+    said = ", ".join(f"row{SPACE}{count(outcome.number(one.row))}{SPACE}({whole_percent(one.share)})" for one in labels)
     return element("td", said or GAP, class_="reason")
 
 
