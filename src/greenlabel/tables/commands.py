@@ -64,9 +64,9 @@ def label(
     unreached = warnings.catch_warnings(action="ignore", category=UnreachedWarning)  # the summary has them
     with progress(quiet, report is not None, context.obj) as bar, threads(jobs), unreached:
         result, written = label_files(files, target, method, shares, options, save, report, bar)
-        if as_json or not quiet:
+        if result.can_inspect and report is None and (as_json or not quiet):
             with bar.stages("next rows"):
-                result.summary()  # keeps the rows to label next
+                result.summary()  # which keeps the rows to label next; a report has done so
     result.seconds = bar.stages.seconds
     print_summary(result.summary(), summary_text(result), written, as_json, quiet)
 
