@@ -263,3 +263,14 @@ def test_a_folder_of_files_is_read_in_blocks(folder, capsys):
     table = pl.read_parquet("blocks.parquet")
     assert table.equals(pl.read_parquet("at_once.parquet"))
     assert table["x"].to_list() == [frame["x"][row - 1] for row in table["row"]]
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_a_cluster_gives_the_rows_of_blocks_here(folder, capsys):
+    for name in ("none.csv", "two.csv"):
+        words = ["suggest", name, "-t", "kind", "-n", "4", "-q", "-o", "-"]
+        assert run(*words, "--memory-limit", "0") == 0
+        here = capsys.readouterr().out
+        assert run(*words, "--scheduler", "local") == 0
+        assert capsys.readouterr().out == here

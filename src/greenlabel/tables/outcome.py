@@ -209,7 +209,10 @@ class Outcome:
         ]
 
     def suggest(self, n: int = 10) -> Suggestions:
-        """The rows to label next, best first, with reasons: what ``greenlabel.suggest`` says of the model."""
+        """The rows to label next, best first, with reasons: what ``greenlabel.suggest`` says of the model.
+
+        Rows are counted from 0, here and below: those of the frame, or of the whole table where a sample is held.
+        """
         check_integer("n", n, 1)
         return suggest_with_labels(self.model, n, names=as_array(self.classes))
 

@@ -34,7 +34,7 @@ PASSES = {  # how often a stage reads a table in blocks
     "writing": 2,
     "saving": 0,
     "report": 0,
-    "next rows": 1,
+    "next rows": 0,
 }
 
 
