@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
-from greenlabel import AnchoredGreenClassifier, BlendedClassifier, ConsistencyClassifier, GreenClassifier
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, ConsistencyClassifier, GreenClassifier, suggest
 from greenlabel.datasets import balance_scale, digits, keep_labels, two_rings
 from greenlabel.demo import draw_before_and_after, map_of
 from greenlabel.graph.anchors import bkhk_groups, mixing_matrix, mixing_weights
@@ -609,6 +609,56 @@ def draw_blend(path: Path) -> None:
     save(figure, path)
 
 
+# Which rows to label
+
+
+def with_labels(y: Array, rows: Array) -> Array:
+    few = np.full(len(y), -1)
+    few[rows] = y[rows]
+    return few
+
+
+def accuracy_over(model: Any, y: Array, order: Array, counts: Iterable[int]) -> list[float]:
+    """Accuracy in percent on the rows without a label, by the first rows of an order; one class predicts itself."""
+    found = []
+    for count in counts:
+        few = with_labels(y, order[:count])
+        known = np.unique(y[order[:count]])
+        predicted = model.relabel(few).transduction_ if len(known) > 1 else np.full(len(y), known[0])
+        found.append(100 * unlabelled_accuracy(y, predicted, is_given(few)))
+    return found
+
+
+def suggested_order(model: Any, X: Array, y: Array, counts: Iterable[int]) -> Array:
+    """Rows in the order in which they are suggested, labelled after each of these counts."""
+    order = np.empty(0, int)
+    for count in counts:
+        n = count - len(order)
+        if len(np.unique(y[order])) > 1:
+            found = suggest(model.relabel(with_labels(y, order)), n)
+        else:
+            found = suggest(X, n, exclude=order, random_state=0)
+        order = np.concatenate([order, [one.row for one in found]])
+    return order
+
+
+def draw_which_rows(path: Path) -> None:
+    counts = (10, 20, 30, 50, 70, 100)
+    sets = {"digits": digits(), "balance scale": balance_scale()}
+    figure, panels = canvas(9.5, 4, 1, 2)
+    for axes, (title, (X, y)) in zip(panels, sets.items(), strict=True):
+        y = np.unique(y, return_inverse=True)[1]
+        model = GreenClassifier().fit(X, y)  # the graph, for labels to come
+        orders = [np.random.default_rng(draw).permutation(len(y)) for draw in range(10)]
+        random = np.array([accuracy_over(model, y, order, counts) for order in orders])
+        suggested = accuracy_over(model, y, suggested_order(model, X, y, counts), counts)
+        axes.plot(counts, suggested, label="suggested", **stroke(0))
+        curve(axes, counts, random.T.tolist(), 1, "random, ten draws")
+        measured(axes, title, "labels", counts)
+        axes.legend(loc="lower right")
+    save(figure, path)
+
+
 FIGURES: dict[str, Callable[[Path], None]] = {
     "graph_or_not": draw_graph_or_not,
     "blend": draw_blend,
@@ -630,6 +680,7 @@ FIGURES: dict[str, Callable[[Path], None]] = {
     "anchored_neighbors": draw_anchored_neighbors,
     "many_rows": draw_many_rows,
     "gamma": draw_gamma,
+    "which_rows": draw_which_rows,
 }
 
 

@@ -15,8 +15,9 @@ from greenlabel.tables.outcome import Validation
 from greenlabel.tables.report.charts import symbol
 from greenlabel.tables.report.markup import Markup, element
 from greenlabel.tables.report.page import summary_html, write_report
-from greenlabel.tables.report.page_tables import crossed_classes, telling_columns
+from greenlabel.tables.report.page_tables import crossed_classes
 from greenlabel.tables.report.plane import positions, principal_components, sample_for_map
+from greenlabel.tables.report.row_tables import telling_columns
 from greenlabel.tables.report.summary import summary_text
 from helpers.browser import dumped
 from helpers.reports import STRANGE, frame_of, outcome_of, page_of

@@ -88,6 +88,16 @@ def test_the_times_of_label_are_the_whole_run(clock, frame, tmp_path, monkeypatc
     assert sum(seconds.values()) == clock.whole
     work = ["features", "experts", "labels", "check"]
     assert list(seconds) == ["start", "reading", *work, "writing", "saving", "report", "other"]
+    clock.first = None
+    assert run("label", "t.csv", "-t", "kind", "--json", "-f") == 0
+    seconds = json.loads(capsys.readouterr().out)["seconds"]
+    assert sum(seconds.values()) == clock.whole
+    assert list(seconds) == ["start", "reading", *work, "writing", "next rows", "other"]
+    clock.first = None
+    assert run("suggest", "t.csv", "-t", "kind", "--json") == 0
+    seconds = json.loads(capsys.readouterr().out)["seconds"]
+    assert sum(seconds.values()) == clock.whole
+    assert list(seconds) == ["start", "reading", "features", "experts", "labels", "next rows", "other"]
 
 
 def test_the_times_of_a_table_in_blocks_and_of_predict_are_the_whole_run(clock, frame, tmp_path, monkeypatch, capsys):

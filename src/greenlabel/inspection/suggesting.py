@@ -36,6 +36,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
+MAX_NAME = 30  # characters of a class in a reason; ``between`` has all of them
 UNDECIDED = 0.5  # margin below which a row is said to lie between two classes
 
 
@@ -114,7 +115,7 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     """
     check_integer("n", n, 1)
     if isinstance(model_or_X, TransductiveClassifier):
-        return _with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
+        return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
     look = _sketch_of_rows(model_or_X, random_state)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
     rows = look.next_rows(n, seen, None, np.empty(0, np.intp))
@@ -125,9 +126,12 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     )
 
 
-def _with_labels(model: TransductiveClassifier, n: int, exclude: Any, seed: Any) -> Suggestions:
+def suggest_with_labels(
+    model: TransductiveClassifier, n: int, exclude: Any = (), seed: Any = 0, names: NDArray[Any] | None = None
+) -> Suggestions:
+    """What ``suggest`` does with a model; ``names`` (c,) are those of its classes, where it was fitted on codes."""
     fitted = check_model(model, "suggest")
-    labels, classes = fitted.labels, model.classes_
+    labels, classes = fitted.labels, model.classes_ if names is None else names
     excluded = check_rows(exclude, labels.n, "exclude")
     look = sketch_of(model, seed)
     rows = look.next_rows(n, labels.rows, _sureness(look, fitted), excluded)
@@ -236,8 +240,13 @@ def _like_it(count: int) -> str:
     return f"about {count:,} rows" if count > 1 else "itself alone"
 
 
+def short_name(label: Any) -> str:
+    text = str(label)
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1].rstrip()}…"
+
+
 def _reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
-    first, second = between(p, classes)
+    first, second = (short_name(label) for label in between(p, classes))
     if not is_reached:
         return f"no label reaches it; stands for {_like_it(count)}"
     if margins(p[None])[0] < UNDECIDED:

@@ -9,6 +9,7 @@ model_files   models as files
 frames        pandas and polars <-> polars
 filling       predictions into the table
 labelling     label_table, predict_table
+next_rows     suggest_table, and the same in blocks
 passes, streaming     the same in blocks
 opening, from_files   from file to file, at once or in blocks
 commands, options, progress    the terminal
@@ -20,9 +21,10 @@ from typing import Any
 _ON_FIRST_USE = {
     "label_table": "greenlabel.tables.labelling",
     "predict_table": "greenlabel.tables.labelling",
+    "suggest_table": "greenlabel.tables.next_rows",
     "load_model": "greenlabel.tables.model_files.saved",
 }
-__all__ = ["label_table", "load_model", "predict_table"]
+__all__ = ["label_table", "load_model", "predict_table", "suggest_table"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`greenlabel label` and `greenlabel predict`: options and the terminal around the library."""
+"""`greenlabel label`, `greenlabel suggest` and `greenlabel predict`: options and the terminal around the library."""
 
 import json
 import sys
@@ -64,8 +64,57 @@ def label(
     unreached = warnings.catch_warnings(action="ignore", category=UnreachedWarning)  # the summary has them
     with progress(quiet, report is not None, context.obj) as bar, threads(jobs), unreached:
         result, written = label_files(files, target, method, shares, options, save, report, bar)
+        if result.can_inspect and report is None and (as_json or not quiet):
+            with bar.stages("next rows"):
+                result.summary()  # which keeps the rows to label next; a report has done so
     result.seconds = bar.stages.seconds
     print_summary(result.summary(), summary_text(result), written, as_json, quiet)
+
+
+def suggest(
+    context: typer.Context,
+    table: of.Table,
+    target: of.Target,
+    rows: of.NextRows = 20,
+    out: of.OutOfRows = None,
+    features: of.Features = None,
+    drop: of.Drop = None,
+    id: of.Id = None,
+    vectors: of.Vectors = None,
+    encoding: of.Encoding = None,
+    sheet: of.Sheet = None,
+    unlabelled: of.Unlabelled = None,
+    method: of.Method = "auto",
+    scale: of.Scale = "auto",
+    seed: of.Seed = 0,
+    scheduler: of.Scheduler = None,
+    memory_limit: of.MemoryLimit = None,
+    jobs: of.Jobs = None,
+    as_json: of.Json = False,
+    quiet: of.Quiet = False,
+    force: of.Force = False,
+) -> None:
+    """Say which rows of a table to label next, and why.
+
+    The target column may be empty in all rows, or hold labels already: rows that stand for much of what no label tells
+    about yet come first. Each has a rank, its row number (row 1 is the first one below the column names), a reason, how
+    many rows it stands for, and the classes that it would decide between.
+
+    A table that would not fit in memory is read in blocks, by --method anchored.
+    """
+    check_table(table)
+    with loading():
+        from greenlabel.tables.from_files import Files, suggest_files
+        from greenlabel.tables.progress import progress
+        from greenlabel.tables.report.suggestions import suggestion_text
+
+    files = Files(table, out, vectors, encoding, sheet, scheduler, memory_limit, jobs, force)
+    options: dict[str, Any] = {"features": features, "drop": drop, "id": id, "unlabelled": unlabelled}
+    options |= {"scale": scale, "random_state": seed}
+    with progress(quiet, False, context.obj) as bar, threads(jobs):
+        found, facts, written = suggest_files(files, target, rows, method, options, bar)
+    facts["seconds"] = bar.stages.seconds
+    print_summary(facts, suggestion_text(facts, found), written, as_json, quiet)
 
 
 def predict(
@@ -127,6 +176,9 @@ def register(app: typer.Typer) -> None:
         help=paragraphs(label),
         epilog="Example: greenlabel label flowers.csv --target species -o labelled.parquet --report report.html",
     )(label)
+    app.command(help=paragraphs(suggest), epilog="Example: greenlabel suggest flowers.csv --target species -n 10")(
+        suggest
+    )
     app.command(
         help=paragraphs(predict), epilog="Example: greenlabel predict flowers.green new.csv -o new-labelled.csv"
     )(predict)

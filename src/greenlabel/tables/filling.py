@@ -25,10 +25,12 @@ def check_target(table: pl.DataFrame, target: str) -> None:
         raise TableError(f"The table has no column {target!r}; {nearest_name(target, table.columns)}")
 
 
-def check_not_full(target: str, classes: list[Any], given: NDArray[np.integer]) -> None:
+def check_not_full(
+    target: str, classes: list[Any], given: NDArray[np.integer], advice: str = "empty the cells that are to be filled"
+) -> None:
     if (given >= 0).all():
-        advice = "".join(f" If {label} means no label, say --unlabelled {label}." for label in doubtful(classes))
-        raise TableError(f"Every row of {target!r} has a label already; empty the cells that are to be filled.{advice}")
+        signs = "".join(f" If {label} means no label, say --unlabelled {label}." for label in doubtful(classes))
+        raise TableError(f"Every row of {target!r} has a label already; {advice}.{signs}")
 
 
 def check_confident(only_confident: float | None) -> None:

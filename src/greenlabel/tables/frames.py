@@ -65,6 +65,17 @@ def with_columns(frame: Any, columns: list[pl.Series]) -> Any:
     return filled
 
 
+def rows_after_columns(frame: Any, rows: list[int], columns: list[pl.Series]) -> Any:
+    """Some rows of a frame, pandas or polars, with columns in front of its own."""
+    if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+        return pl.DataFrame([*columns, *as_polars(frame)[rows].get_columns()])
+    chosen = frame.iloc[rows].copy()
+    below = ("",) * (frame.columns.nlevels - 1)
+    for i, series in enumerate(columns):
+        chosen.insert(i, (series.name, *below) if below else series.name, series.to_pandas().to_numpy())
+    return chosen
+
+
 def pandas_names(frame: Any) -> list[str]:
     """Names of the columns as text; of names that have levels, those that greenlabel added are their first level."""
     names = [str(name) for name in frame.columns]

@@ -7,10 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from greenlabel.tables.io.blocks import must_stream, read_size
-from greenlabel.tables.io.files import after, check_apart, check_output, check_reading, read_shares, read_vectors
+from greenlabel.tables.io.files import (
+    WRITERS,
+    after,
+    check_apart,
+    check_output,
+    check_reading,
+    left_out,
+    read_shares,
+    read_vectors,
+    write_table,
+)
 from greenlabel.tables.labelling import TableResult, label_table, predict_table
 from greenlabel.tables.model_files.saved import load_model
-from greenlabel.tables.opening import AtOnce, Bar, InBlocks, in_blocks
+from greenlabel.tables.next_rows import suggest_stream, suggest_table
+from greenlabel.tables.opening import AtOnce, Bar, InBlocks, in_blocks, read_in_blocks, style_of
+from greenlabel.tables.passes import Run
 from greenlabel.tables.streaming import label_stream, predict_stream, refuse_in_blocks
 
 
@@ -48,6 +60,9 @@ class Files:
 
     def in_blocks(self, beside: list[Path], bar: Bar) -> AbstractContextManager[InBlocks]:
         return in_blocks(str(self.table), self.out, beside, self.scheduler, self.jobs, self.force, bar, self.encoding)
+
+    def read_in_blocks(self, bar: Bar) -> AbstractContextManager[Run]:
+        return read_in_blocks(str(self.table), self.scheduler, self.jobs, bar, self.encoding)
 
     def at_once(self, beside: list[Path]) -> AtOnce:
         whole = AtOnce(str(self.table), self.out, self.force, self.encoding, self.sheet)
@@ -122,6 +137,35 @@ def label_at_once(
     filled, result = label_table(frame, target, method=method, announce=bar.stages, **options)
     with bar.stages("writing"):
         return result, whole.name, whole.write(filled)
+
+
+# Rows to label next
+
+
+def suggest_files(
+    files: Files, target: str, n: int, method: str, options: dict[str, Any], bar: Bar
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """The rows to label next as a table, written where a file is named. Returns it, the facts, and what was written."""
+    path = Path(files.out or "-")
+    check_output(path, files.force, WRITERS)
+    check_apart(files.table, path)
+    if files.must_stream():
+        refuse_in_blocks(vectors=files.vectors, method=None if method in ("auto", "anchored") else method)
+        with files.read_in_blocks(bar) as run:
+            found, facts = suggest_stream(run, target, n, memory_limit=files.limit, **options)
+        style = style_of(str(files.table), files.encoding)
+    else:
+        whole = AtOnce(str(files.table), files.out or "-", files.force, files.encoding, files.sheet)
+        with bar.stages("reading"):
+            frame, vectors = whole.read(), files.read_vectors()
+        found, facts = suggest_table(frame, target, n, method=method, vectors=vectors, announce=bar.stages, **options)
+        style = whole.style
+    if files.out is None:
+        return found, facts, []
+    with bar.stages("writing"):
+        write_table(path, found, style)
+    facts["warnings"] += warn_left_out(files.out, left_out(path, found))
+    return found, facts, [files.out]
 
 
 # New rows

@@ -183,9 +183,19 @@ def check_options(method: str, class_shares: Any, only_confident: float | None, 
 
 
 def read(
-    frame: Any, target: str, patterns: dict[str, list[str]], unlabelled: list[str], vectors: Any, steps: TableFeatures
+    frame: Any,
+    target: str,
+    patterns: dict[str, list[str]],
+    unlabelled: list[str],
+    vectors: Any,
+    steps: TableFeatures,
+    min_classes: int = 2,
+    *advice: str,
 ) -> Task:
-    """The labels of a frame, and the features that the steps learn from its columns."""
+    """The labels of a frame, and the features that the steps learn from its columns.
+
+    Fewer classes, and no row left without a label, are refused; the ``advice`` is for the latter.
+    """
     table = as_polars(frame)
     check_target(table, target)
     if vectors is not None:
@@ -193,8 +203,8 @@ def read(
     check_names_free(table.columns, target)
     labels = read_round(table, target, unlabelled)
     table = table.drop(added_names(table.columns, target))
-    classes, given = read_target(labels.labels, unlabelled)
-    check_not_full(target, classes, given)
+    classes, given = read_target(labels.labels, unlabelled, min_classes)
+    check_not_full(target, classes, given, *advice)
     names = choose_columns(table.columns, target, **patterns)
     X = steps.fit_transform(table, names, matching(table.columns, patterns["features"], "features"))
     return Task(table, target, unlabelled, labels, classes, given, steps, X)

@@ -57,16 +57,29 @@ def in_blocks(
     output = output_of(table, out)
     output.check(force, table)
     check_apart(output.path, *beside)
+    with read_in_blocks(table, scheduler, jobs, bar, encoding) as run:
+        left = output.left_out(run.table.schema)
+        with output.opened(left, style_of(table, encoding)) as write:
+            yield InBlocks(run, write, f"{output.path}{'/' if output.is_folder else ''}", left)
+
+
+@contextmanager
+def read_in_blocks(
+    table: str, scheduler: str | None, jobs: int | None, bar: Bar, encoding: str | None = None
+) -> Iterator[Run]:
+    """Open a table, and a cluster."""
+    check_cuttable(check_encoding(encoding))
     with workers(scheduler, jobs):
         path = table if scheduler is None else str(Path(table).absolute())  # workers may be elsewhere
         with bar.stages("reading"):
             blocks = open_table(path, check_encoding(encoding))
         bar.expect(len(blocks))
-        left = output.left_out(blocks.schema)
-        run = Run(blocks, scheduler is not None, bar.stages, bar.tick)
-        style = CsvStyle() if is_several(table) else CsvStyle.of_file(Path(table), check_encoding(encoding))
-        with output.opened(left, style) as write:
-            yield InBlocks(run, write, f"{output.path}{'/' if output.is_folder else ''}", left)
+        yield Run(blocks, scheduler is not None, bar.stages, bar.tick)
+
+
+def style_of(table: str, encoding: str | None) -> CsvStyle:
+    """How the text of a file is written."""
+    return CsvStyle() if is_several(table) else CsvStyle.of_file(Path(table), check_encoding(encoding))
 
 
 @contextmanager
@@ -100,6 +113,11 @@ class AtOnce:
     def path(self) -> Path:
         """The path of the output."""
         return self._output.path
+
+    @property
+    def style(self) -> CsvStyle:
+        """How the text that was read is written."""
+        return self._style
 
     @property
     def name(self) -> str:

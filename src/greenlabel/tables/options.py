@@ -1,4 +1,4 @@
-"""Arguments and options of ``greenlabel label`` and ``greenlabel predict``: what each takes, and its help."""
+"""Arguments and options of ``greenlabel label``, ``suggest`` and ``predict``: what each takes, and its help."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -62,6 +62,19 @@ Out = Annotated[
         metavar="FILE|FOLDER/",
         help="The labelled table, TABLE-labelled if not given; - is standard output. For a table that is "
         "read in blocks, a folder of parts or one file (.parquet, .csv, .tsv).",
+    ),
+]
+NextRows = Annotated[
+    int, typer.Option("--rows", "-n", min=1, metavar="N", help="How many rows; fewer where no more are left.")
+]
+OutOfRows = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write the rows with all their columns (.csv, .tsv, .parquet, .xlsx, .jsonl); - is CSV on standard "
+        "output. Nothing is written if not given.",
     ),
 ]
 Vectors = Annotated[

@@ -5,13 +5,17 @@
 Trust is measured on the given labels: each is predicted without itself, leave-one-out or (by a blend) out-of-fold.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel._common.parameters import check_integer
+from greenlabel.inspection.explaining import Explanation, Influence, explain
+from greenlabel.inspection.suggesting import Suggestion, Suggestions, suggest_with_labels
+from greenlabel.inspection.suspicion import Suspect, suspects
 from greenlabel.labels.estimates import LEVEL, Filled, estimate_accuracy
 from greenlabel.tables.columns.features import Column
 
@@ -20,6 +24,7 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 BINS = 10
+SUGGESTED = 20  # rows to label next that a report shows
 
 
 @dataclass(frozen=True)
@@ -203,8 +208,49 @@ class Outcome:
             if (index == b).any()
         ]
 
+    def suggest(self, n: int = 10) -> Suggestions:
+        """The rows to label next, best first, with reasons: what ``greenlabel.suggest`` says of the model.
+
+        Rows are counted from 0, here and below: those of the frame, or of the whole table where a sample is held.
+        """
+        check_integer("n", n, 1)
+        return suggest_with_labels(self.model, n, names=as_array(self.classes))
+
+    def explain(self, row: Any) -> Explanation:
+        """The part of every given label in the scores of a row, or of several: ``greenlabel.explain`` of the model."""
+        found = explain(self.model, row)
+        names = as_array(self.classes)
+        return replace(found, labels=names[found.labels], classes=names, predicted=names[found.predicted])
+
+    def suspects(self) -> list[Suspect]:
+        """Given labels that the others contradict, surest first: ``greenlabel.suspects`` of the model."""
+        names = as_array(self.classes)
+        return [replace(one, given=names[one.given], suggested=names[one.suggested]) for one in suspects(self.model)]
+
+    @property
+    def can_inspect(self) -> bool:
+        """Whether the model is here with the rows of the table; of a table in blocks a sample is."""
+        return self.model is not None and self.numbers is None
+
+    @cached_property
+    def to_label(self) -> list[Suggestion]:
+        """The first rows to label next; none where it cannot be said cheaply."""
+        return self.suggest(SUGGESTED) if self.can_inspect else []
+
+    def say_otherwise(self, contradicted: list[dict[str, Any]], max_labels: int = 3) -> list[list[Influence]]:
+        """For each contradicted label the labels that say otherwise, with their shares of all support but its own."""
+        if not self.can_inspect or not contradicted:
+            return [[] for _ in contradicted]
+        found = self.explain([one["row"] for one in contradicted])
+        is_own = found.labelled == np.array([one["row"] for one in contradicted])[:, None]
+        others = replace(found, influence=np.where(is_own, 0.0, found.influence)).top(len(found.labelled))
+        return [
+            [label for label in labels if label.label == one["others_say"]][:max_labels]
+            for one, labels in zip(contradicted, others, strict=True)
+        ]
+
     def least_confident(self, max_rows: int = 20) -> Ints:
-        """Rows without a given label, the least confident prediction first: the ones to label next."""
+        """Rows without a given label, the least confident prediction first."""
         rows = np.flatnonzero(~self.is_given)
         return rows[np.lexsort((rows, self.margin[rows], self.confidence[rows]))][:max_rows]
 
@@ -258,5 +304,22 @@ class Outcome:
             },
             "seconds": self.seconds,
             "warnings": self.warnings,
+            **(
+                {"label_next": [suggestion_facts(self.number(one.row), one) for one in self.to_label]}
+                if self.can_inspect
+                else {}
+            ),
             **({"stream": self.stream} if self.stream else {}),
         }
+
+
+def as_array(classes: list[Any]) -> NDArray[Any]:
+    """(c,) the names of classes as they are; a model of a table knows their indices alone."""
+    names = np.empty(len(classes), dtype=object)
+    names[:] = classes
+    return names
+
+
+def suggestion_facts(number: int, one: Suggestion) -> dict[str, Any]:
+    """A suggestion for --json; the row by its number as people count."""
+    return {"row": number, "reason": one.reason, "covers": one.covers, "between": list(map(str, one.between))}

@@ -21,6 +21,7 @@ STAGES = {  # what a stage is called while it lasts
     "writing": "Writing",
     "saving": "Saving the model",
     "report": "Drawing the report",
+    "next rows": "Choosing rows to label next",
 }
 
 PASSES = {  # how often a stage reads a table in blocks
@@ -33,6 +34,7 @@ PASSES = {  # how often a stage reads a table in blocks
     "writing": 2,
     "saving": 0,
     "report": 0,
+    "next rows": 0,
 }
 
 

@@ -124,14 +124,16 @@ def label_stream(
     )
 
 
-def labels_of(run: Run, target: str, unlabelled: list[str]) -> tuple[list[Any], Ints, Ints, int]:
+def labels_of(
+    run: Run, target: str, unlabelled: list[str], min_classes: int = 2, *advice: str
+) -> tuple[list[Any], Ints, Ints, int]:
     """The classes, the codes of all rows, where the labels are from, and how many cells have no record of that."""
     check_target(pl.DataFrame(schema=run.table.schema), target)
     check_names_free(run.table.names, target)
     parts = list(run.columns(round_columns(run.table.names, target)).map(FindLabels(target, unlabelled)))
     found, counts, unrecorded = zip(*parts, strict=True)
-    classes, given = join_labels(list(found))
-    check_not_full(target, classes, given)
+    classes, given = join_labels(list(found), min_classes)
+    check_not_full(target, classes, given, *advice)
     return classes, given, np.sum(counts, axis=0), sum(unrecorded)
 
 
@@ -153,11 +155,16 @@ def fit_in_blocks(
     """The fitted model, and what it warned of."""
     limit = "auto" if memory_limit is None else memory_limit
     model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
-    X = run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
+    X = features_in_blocks(run, steps)
     with warnings.catch_warnings(record=True) as cautions:
         warnings.simplefilter("always", UserWarning)
         model.fit(X, given)
     return model, [str(caution.message) for caution in cautions]
+
+
+def features_in_blocks(run: Run, steps: TableFeatures) -> Any:
+    """The features of all rows, made as they are read."""
+    return run.columns([column.name for column in steps.used]).through(MakeFeatures(steps))
 
 
 def sample_size(table: Any) -> int:

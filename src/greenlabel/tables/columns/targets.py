@@ -32,9 +32,9 @@ class Found:
     codes: NDArray[np.int32]  # (n,) index of the label of each row among them, -1 where there is none
 
 
-def read_target(column: pl.Series, unlabelled: list[str]) -> tuple[list[Any], Ints]:
+def read_target(column: pl.Series, unlabelled: list[str], min_classes: int = 2) -> tuple[list[Any], Ints]:
     """The classes in their order, and for each row the index of its label among them, -1 where there is none."""
-    classes, codes = join_labels([find_labels(column, unlabelled)])
+    classes, codes = join_labels([find_labels(column, unlabelled)], min_classes)
     return classes, codes.astype(np.int64)
 
 
@@ -49,28 +49,28 @@ def find_labels(column: pl.Series, unlabelled: list[str]) -> Found:
     return Found(found["label"].alias(column.name), found["rows"].to_numpy().astype(np.int64), at)
 
 
-def join_labels(parts: list[Found]) -> tuple[list[Any], Ints]:
-    """The classes and codes of a whole column from those of its parts."""
+def join_labels(parts: list[Found], min_classes: int = 2) -> tuple[list[Any], Ints]:
+    """The classes and codes of a whole column from those of its parts; fewer classes than are needed are refused."""
     labels = pl.DataFrame(
         {"label": pl.concat([part.labels for part in parts]), "rows": np.concatenate([part.counts for part in parts])}
     )
     labels = labels.group_by("label", maintain_order=True).agg(pl.col("rows").sum())
     n = sum(len(part.codes) for part in parts)
-    classes = checked_classes(labels["label"].alias(parts[0].labels.name), labels["rows"], n)
+    classes = checked_classes(labels["label"].alias(parts[0].labels.name), labels["rows"], n, min_classes)
     code_of = {label: code for code, label in enumerate(classes)}
     codes = [np.array([*(code_of[_plain(label)] for label in part.labels.to_list()), -1], np.int32) for part in parts]
     return classes, np.concatenate([code[part.codes] for code, part in zip(codes, parts, strict=True)])
 
 
-def checked_classes(labels: pl.Series, rows: pl.Series, n: int) -> list[Any]:
+def checked_classes(labels: pl.Series, rows: pl.Series, n: int, min_classes: int = 2) -> list[Any]:
     """The classes in their order, from the labels that n rows hold and the number of rows of each."""
     name = labels.name
     given = int(rows.sum())
-    if not given:
+    if not given and min_classes:
         raise LabelError(f"Column {name!r} holds no label in {n:,} rows; label rows of two classes at least.")
     check_kind(labels, rows)
     classes = sorted(map(_plain, labels.to_list()), key=_rank)
-    if len(classes) == 1:
+    if len(classes) == 1 < min_classes:
         raise LabelError(f"Column {name!r} holds a single class ({classes[0]}); label a row of another class too.")
     if len(classes) > MANY_CLASSES and 2 * len(classes) > given:
         raise LabelError(

@@ -28,13 +28,12 @@ from greenlabel.tables.report.page_tables import (
     confidence_table,
     confusion_list,
     confusion_table,
-    contradiction_table,
     expert_table,
     named,
     reliability_table,
-    uncertain_table,
 )
 from greenlabel.tables.report.plane import positions, sample_for_map
+from greenlabel.tables.report.row_tables import contradiction_table, suggestion_table, uncertain_table
 from greenlabel.tables.report.summary import class_rows, graph_facts, reasons
 from greenlabel.tables.report.words import count, counted, duration, name, one_line, percent, whole_percent
 
@@ -73,7 +72,8 @@ def write_report(path: Path, outcome: Outcome, frame: pl.DataFrame, title: str) 
 
 
 def report_html(outcome: Outcome, frame: pl.DataFrame, title: str) -> str:
-    sections = [make(outcome, frame) for make in SECTIONS if make is not _experts or outcome.experts]
+    missing = [_experts] * (not outcome.experts) + [_next] * (not outcome.can_inspect)
+    sections = [make(outcome, frame) for make in SECTIONS if make not in missing]
     links = [element("a", section.heading, href=f"#{section.key}") for section in sections]
     body = element(
         "body",
@@ -289,14 +289,24 @@ def _map_legend(marks: list[Mark], names: list[str], n_classes: int) -> Markup:
     return legend(entries)
 
 
+def _next(outcome: Outcome, frame: pl.DataFrame) -> Section:
+    heading = "Rows to label next"
+    if not outcome.to_label:
+        return Section("next", heading, [element("p", "None: every row came with a label.")])
+    note = (
+        "The best first: each stands for as many rows as it can that no label tells about yet, the ones before it "
+        "counted as labelled. Label some of them, and fill the table in again."
+    )
+    return Section("next", heading, [element("p", note), suggestion_table(outcome, frame)])
+
+
 def _uncertain(outcome: Outcome, frame: pl.DataFrame) -> Section:
     heading = "Least confident rows"
     if outcome.is_given.all():
         return Section("uncertain", heading, [element("p", "Every row came with a label.")])
-    note = element(
-        "p", "The least confident predictions first: these rows are worth a look, and a good choice to label next."
-    )
-    return Section("uncertain", heading, [note, uncertain_table(outcome, frame)])
+    note = "The least confident predictions first: these rows are worth a look"
+    note += "." if outcome.can_inspect else ", and a good choice to label next."
+    return Section("uncertain", heading, [element("p", note), uncertain_table(outcome, frame)])
 
 
 def _contradicted(outcome: Outcome, frame: pl.DataFrame) -> Section:
@@ -308,6 +318,8 @@ def _contradicted(outcome: Outcome, frame: pl.DataFrame) -> Section:
         return Section("contradicted", heading, [element("p", "None: the other labels agree with each of them.")])
     share = f"{counted(wrong, 'given label')} of {count(len(outcome.validation.rows))}"
     note = f"{share}, the most confident contradiction first: mistakes or hard cases."
+    if outcome.can_inspect:
+        note += " Because of: the labels that say otherwise, and their shares of all that the graph says there."
     return Section("contradicted", heading, [element("p", note), contradiction_table(outcome, frame)])
 
 
@@ -346,6 +358,7 @@ SECTIONS: list[Callable[[Outcome, pl.DataFrame], Section]] = [
     _confidence,
     _reliability,
     _map,
+    _next,
     _uncertain,
     _contradicted,
     _experts,

@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel._common.optional import requires
 from greenlabel.tables.columns.features import Column
 from greenlabel.tables.outcome import BINS, Outcome
 from greenlabel.tables.report.charts import confidence_bins
 from greenlabel.tables.report.markup import Markup, element, joined
-from greenlabel.tables.report.words import SPACE, cell, count, counted, name, one_line, percent
-
-with requires("tables"):
-    import polars as pl
+from greenlabel.tables.report.words import SPACE, count, counted, name, one_line, percent
 
 CLASSES_LISTED, CLASSES_CROSSED, CONFUSIONS, COLUMNS_LISTED = 20, 10, 8, 20
-SHOWN_COLUMNS = 5
-# Which columns tell a reader most about a row; those that are no features are names and numbers of it
-TELLING = {"dropped": 0, "text": 1, "category": 2, "date": 3, "number": 4, "vector": 5}
 
 
 def named(value: Any, max_length: int = 40) -> Markup:
@@ -199,77 +192,6 @@ def confusion_list(outcome: Outcome) -> Markup | None:
         for i, j in pairs
     ]
     return element("div", element("h3", "Commonest confusions"), element("ul", *said, class_="plain"))
-
-
-# Rows
-
-
-def telling_columns(outcome: Outcome, frame: pl.DataFrame, max_columns: int = SHOWN_COLUMNS) -> list[str]:
-    """Columns by which a reader may know a row again, in the order of the table."""
-    kinds = {column.name: column.kind for column in outcome.columns}
-    blank = {column.name for column in outcome.columns if column.why in ("is empty", "is constant")}
-    names = [title for title in frame.columns if title != outcome.target and title not in blank]
-    chosen = sorted(names, key=lambda title: TELLING.get(kinds.get(title, ""), 0))[:max_columns]
-    return [title for title in names if title in chosen]
-
-
-def uncertain_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
-    rows = outcome.least_confident()
-    columns = telling_columns(outcome, frame)
-    second = np.argsort(-outcome.probabilities[rows], axis=1, kind="stable")[:, :2]
-    lines = [
-        (
-            count(outcome.number(row)),
-            named(outcome.classes[best]),
-            number(percent(outcome.probabilities[row, best])),
-            joined(named(outcome.classes[next_]), f" {percent(outcome.probabilities[row, next_])}"),
-            *_cells(frame, int(row), columns),
-        )
-        for row, (best, next_) in zip(rows.tolist(), second.tolist(), strict=True)
-    ]
-    head = (number_head("row"), "most likely", number_head("confidence"), "next", *_heads(frame, columns))
-    return table(_rows_caption(len(rows), frame, columns), head, lines, style="rows", label="Least confident rows")
-
-
-def contradiction_table(outcome: Outcome, frame: pl.DataFrame) -> Markup:
-    found = outcome.contradicted()
-    columns = telling_columns(outcome, frame)
-    lines = [
-        (
-            count(outcome.number(one["row"])),
-            named(one["given"]),
-            named(one["others_say"]),
-            number(percent(one["confidence"])),
-            *_cells(frame, one["row"], columns),
-        )
-        for one in found
-    ]
-    head = (number_head("row"), "given", "others say", number_head("confidence"), *_heads(frame, columns))
-    return table(_rows_caption(len(found), frame, columns), head, lines, style="rows", label="Contradicted labels")
-
-
-def _heads(frame: pl.DataFrame, columns: Sequence[str]) -> Iterable[Markup]:
-    for title in columns:
-        yield number_head(named(title)) if frame[title].dtype.is_numeric() else element("th", named(title), scope="col")
-
-
-def _cells(frame: pl.DataFrame, row: int, columns: Sequence[str]) -> Iterable[Markup]:
-    for title in columns:
-        value = frame[title][row]
-        is_number = frame[title].dtype.is_numeric()
-        yield element("td", _value(value), class_="number" if is_number else None)
-
-
-def _value(value: Any) -> Markup:
-    said, whole = cell(value), one_line(value)
-    is_cut = isinstance(value, str) and said != whole
-    return element("bdi", said, title=whole[:500] if is_cut else None)
-
-
-def _rows_caption(rows: int, frame: pl.DataFrame, columns: Sequence[str]) -> str:
-    others = frame.width - 1 - len(columns)
-    more = f" {counted(others, 'more column')} not shown." if others > 0 else ""
-    return f"{counted(rows, 'row')}. Row 1 is the first one below the column names.{more}"
 
 
 # Columns

@@ -23,7 +23,7 @@ from greenlabel.tables.report.words import (
     whole_percent,
 )
 
-CLASSES, NAMES, WARNINGS = 6, 4, 4  # shown; the others are counted
+CLASSES, NAMES, WARNINGS, NEXT = 6, 4, 4, 5  # shown; the others are counted
 WIDTH, INDENT = 100, 12
 
 
@@ -85,6 +85,8 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
             ", thought right as often as the most frequent label is" if outcome.tally.estimated.n_unreached else ""
         )
         yield "unreached", f"{counted(outcome.tally.unreached, 'row')} that no label reaches{by_shares}"
+    if outcome.to_label:
+        yield "label next", next_text(outcome)
     yield from _feature_facts(outcome)
     yield "method", name(outcome.method, 200)
     if outcome.experts:
@@ -101,6 +103,14 @@ def _facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "warning", shorten(one_line(warning), 300)
     if len(outcome.warnings) > WARNINGS:
         yield "", f"and {counted(len(outcome.warnings) - WARNINGS, 'more warning')}"
+
+
+def next_text(outcome: Outcome) -> str:
+    """The rows to label next in one line, and why the first of them."""
+    first = outcome.to_label[:NEXT]
+    numbers = [count(outcome.number(one.row)) for one in first]
+    rows = f"rows {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else f"row {numbers[0]}"
+    return f"{rows}; row {numbers[0]}: {shorten(one_line(first[0].reason), 120)}"
 
 
 def reasons(outcome: Outcome) -> list[str]:
