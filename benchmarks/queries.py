@@ -16,33 +16,26 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from greenlabel import GreenClassifier
-from greenlabel.graph.distances import working
-from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.scaling import find_scaling
-from greenlabel.graph.similarity import knn_graph
-from greenlabel.inspection.coverage import Kernel, leave_one_out_means, margins, next_rows, trust
-from greenlabel.inspection.sketch import sketch
 from measures import load
+from query_rules import PEERS, PER_CLASS, Task, coverage, v_optimality
 from run import commit, machine, markdown
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "queries.json"
-PER_CLASS = (1, 2, 5, 10)
 DRAWS = 10
 MAX_ROWS = 20_000
 PEER_ROWS = 3_000  # the other rules hold a dense n x n operator
 PEER_DRAWS = 3
-MAX_BATCH = 10
+SAMPLES = 5
+SAMPLE_SHARE, SAMPLE_ROWS = 0.85, 1_500
+SAMPLE_DRAWS = 5
 PAPERS = ["balance", "meu_mobile_ksd", "usps", "crowdsourced_mapping", "phishing_websites", "mnist"]
 BUNDLED = ["digits", "wine", "breast_cancer", "iris"]
 GENERATED = ["skewed clouds", "many clouds", "noise columns", "moons"]
@@ -96,145 +89,6 @@ def data(name: str, max_rows: int) -> tuple[Array, Array]:
     return find_scaling(X, np.random.default_rng(0)).apply(X), np.unique(y[rows], return_inverse=True)[1]
 
 
-# The task: rows are asked for, labels come
-
-
-@dataclass
-class Task:
-    X: Array
-    y: Array
-
-    @cached_property
-    def n_classes(self) -> int:
-        return int(self.y.max()) + 1
-
-    @cached_property
-    def budgets(self) -> list[int]:
-        return [per * self.n_classes for per in PER_CLASS if per * self.n_classes <= len(self.y) // 2]
-
-    @cached_property
-    def model(self) -> GreenClassifier:
-        """Fitted to any labels; the graph is what is kept."""
-        few = np.full(len(self.y), -1)
-        few[[np.flatnonzero(self.y == k)[0] for k in range(self.n_classes)]] = np.arange(self.n_classes)
-        return GreenClassifier(random_state=0).fit(self.X, few)
-
-    @cached_property
-    def similarity(self) -> sp.csr_matrix:
-        """The k-NN graph on which all rules stand."""
-        return sp.csr_matrix(knn_graph(graph_search(working(self.X), np.random.default_rng(0)), 10, "adaptive", 1.0).S)
-
-    def fitted(self, rows: list[int]) -> GreenClassifier | None:
-        """The model of labels on these rows, where they are of two classes."""
-        if len(np.unique(self.y[rows])) < 2:
-            return None
-        few = np.full(len(self.y), -1)
-        few[rows] = self.y[rows]
-        return self.model.relabel(few)
-
-    def accuracy(self, rows: list[int]) -> float:
-        """On the other rows; labels of one class give it to all."""
-        model = self.fitted(rows)
-        predicted = np.full(len(self.y), self.y[rows[0]]) if model is None else model.transduction_
-        return float(np.delete(predicted == self.y, rows).mean())
-
-    def curve(self, rows: list[int]) -> list[float]:
-        return [self.accuracy(rows[:budget]) for budget in self.budgets]
-
-    def n_until_all_seen(self, rows: Any) -> int | None:
-        """Labels until every class has been seen; None where one never was."""
-        classes, first = np.unique(self.y[np.asarray(rows)], return_index=True)
-        return int(first.max()) + 1 if len(classes) == self.n_classes else None
-
-
-# Rules: a task and how many rows -> their order
-
-
-def coverage(task: Task, total: int) -> list[int]:
-    """Ours, in batches of a tenth of the labels there are, at most ten."""
-    Z = sketch(task.X, np.random.default_rng(0))
-    kernel = Kernel.of((Z.T @ Z).toarray())
-    rows: list[int] = []
-    while len(rows) < total:
-        labelled = np.array(rows, int)
-        model, sure = task.fitted(rows) if rows else None, None
-        if model is not None:
-            told = trust(leave_one_out_means(kernel, Z[labelled], task.y[labelled], task.n_classes), task.y[labelled])
-            sure = told * margins(model.label_distributions_)
-        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure)]
-    return rows
-
-
-def random_start(task: Task, rng: np.random.Generator) -> list[int]:
-    """Rows at random until two classes have been seen, for rules that need labels to begin with."""
-    order = rng.permutation(len(task.y))
-    n_needed = int(np.flatnonzero(task.y[order] != task.y[order[0]])[0]) + 1
-    return [int(row) for row in order[:n_needed]]
-
-
-def margin_sampling(task: Task, total: int, rng: np.random.Generator) -> list[int]:
-    rows = random_start(task, rng)
-    while len(rows) < total:
-        model = task.fitted(rows)
-        assert model is not None
-        sure = margins(model.label_distributions_)
-        sure[rows] = np.inf
-        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [int(row) for row in np.argsort(sure, kind="stable")[:n_rows]]
-    return rows
-
-
-def v_optimality(task: Task, total: int, rng: np.random.Generator) -> list[int]:
-    """The row that lowers the sum of all variances of G = (L + s I)^-1 most; needs no labels."""
-    S = task.similarity
-    degree = np.asarray(S.sum(axis=1)).ravel()
-    G = np.linalg.inv(np.diag(degree * 1.0) - S.toarray() + 0.01 * degree.mean() * np.eye(len(degree)))
-    rows: list[int] = []
-    noise = 0.01 * np.diag(G).mean()
-    while len(rows) < total:
-        lowered = np.einsum("ij,ij->j", G, G) / (np.diag(G) + noise)
-        lowered[rows] = -1
-        rows.append(int(lowered.argmax()))
-        g = G[:, rows[-1]].copy()
-        G -= np.outer(g, g / (g[rows[-1]] + noise))
-    return rows
-
-
-def graphlearning_rule(acquisition: str) -> Callable[[Task, int, np.random.Generator], list[int]]:
-    def rule(task: Task, total: int, rng: np.random.Generator) -> list[int]:
-        import graphlearning as gl
-
-        model = gl.ssl.laplace(task.similarity)
-        start = np.array(random_start(task, rng))
-        number: dict[int, int] = {}  # classes as they come: GraphLearning wants 0 to c - 1 of those it has seen
-
-        def numbered(rows: Array) -> Array:
-            return np.array([number.setdefault(k, len(number)) for k in task.y[rows].tolist()])
-
-        values: dict[str, Any] = {}
-        if acquisition != "unc_sampling":
-            sigma, V = model.graph.eigen_decomp(normalization="normalized", k=50)
-            values = {"C": np.diag(1 / (sigma + 1e-11)), "V": V}
-        learner = gl.active_learning.active_learner(
-            model, getattr(gl.active_learning, acquisition), start, numbered(start), **values
-        )
-        while len(learner.labeled_ind) < total:
-            n_rows = min(MAX_BATCH, max(1, len(learner.labeled_ind) // 10))
-            asked = learner.select_queries(batch_size=n_rows)
-            learner.update(asked, numbered(asked))
-        return [int(row) for row in learner.labeled_ind[:total]]
-
-    return rule
-
-
-PEERS: dict[str, Callable[[Task, int, np.random.Generator], list[int]]] = {
-    "margin": margin_sampling,
-    "V-optimality": v_optimality,
-    **{f"GraphLearning {name}": graphlearning_rule(name) for name in ("unc_sampling", "var_opt", "sigma_opt")},
-}
-
-
 # Measuring
 
 
@@ -254,8 +108,23 @@ def measure_set(name: str) -> dict[str, Any]:
         "seen": task.n_until_all_seen(ours),
         "seen_random": float(np.mean([number for number in seen if number is not None])),
         "seconds": seconds,
+        "samples": measure_samples(name, task.budgets),
         "peers": measure_peers(name),
     }
+
+
+def measure_samples(name: str, budgets: list[int]) -> dict[str, Any]:
+    """Ours once, and some random draws, on each of several samples of the rows: how much of a gain is luck."""
+    X, y = data(name, MAX_ROWS)
+    ours, drawn = [], []
+    for sample in range(SAMPLES):
+        rng = np.random.default_rng(100 + sample)
+        rows = np.sort(rng.permutation(len(y))[: min(SAMPLE_ROWS, int(SAMPLE_SHARE * len(y)))])
+        task = Task(X[rows], y[rows])
+        ours.append(task.curve(coverage(task, max(budgets)), budgets))
+        orders = [[int(row) for row in rng.permutation(len(rows))[: max(budgets)]] for _ in range(SAMPLE_DRAWS)]
+        drawn.append([task.curve(order, budgets) for order in orders])
+    return {"ours": ours, "random": drawn}
 
 
 def measure_peers(name: str) -> dict[str, Any]:
@@ -320,33 +189,110 @@ def against_peers(kept: dict[str, Any]) -> str:
     return markdown(("ours less", "mean, points", "data sets ahead", "behind"), lines)
 
 
-def worst(kept: dict[str, Any], wanted: Callable[[int], bool]) -> str:
+def sample_gains(entry: dict[str, Any]) -> Array:
+    """Of each sample (samples, budgets): ours less the mean of its random draws, in points."""
+    return 100 * (np.array(entry["samples"]["ours"]) - np.mean(entry["samples"]["random"], axis=1))
+
+
+def luck_of_random(entry: dict[str, Any]) -> Array:
+    """Of each random draw (samples, draws, budgets): its accuracy less the mean of the others in its sample."""
+    drawn = 100 * np.array(entry["samples"]["random"])
+    n_draws = drawn.shape[1]
+    return (drawn - drawn.mean(axis=1, keepdims=True)) * n_draws / (n_draws - 1)
+
+
+def by_sample(kept: dict[str, Any]) -> str:
+    lines = []
+    for name, entry in kept.items():
+        points = sample_gains(entry)
+        cells = [f"{mean:+.1f} ({low:+.1f})" for mean, low in zip(points.mean(axis=0), points.min(axis=0), strict=True)]
+        lines.append((TITLES.get(name, name.capitalize()), *cells, *[""] * (len(PER_CLASS) - len(cells))))
+    return markdown(("gain, mean (lowest), points", *(f"{per} per class" for per in PER_CLASS)), lines)
+
+
+def single_runs(kept: dict[str, Any]) -> str:
+    """How often one run loses more than the bar allows, ours and a random draw."""
+
+    def share(points: Callable[[dict[str, Any]], Array], wanted: Callable[[int], bool], bar: float) -> str:
+        runs = [
+            points(entry)[..., i].ravel()
+            for entry in kept.values()
+            for i, budget in enumerate(entry["budgets"])
+            if wanted(budget)
+        ]
+        return f"{100 * np.mean(np.concatenate(runs) < bar):.0f} %"
+
+    lines = [
+        (title, share(points, lambda b: b >= 20, -3), share(points, lambda b: b < 20, -9))
+        for title, points in (("chosen", sample_gains), ("random", luck_of_random))
+    ]
+    return markdown(
+        ("single runs that lose", "more than 3 points, from 20 labels on", "more than 9, with fewer"), lines
+    )
+
+
+def worst(kept: dict[str, Any], points: Callable[[dict[str, Any]], Array], wanted: Callable[[int], bool]) -> str:
     losses = [
-        (float(points), name, budget)
+        (float(value), name, budget)
         for name, entry in kept.items()
-        for points, budget in zip(gain(entry), entry["budgets"], strict=True)
+        for value, budget in zip(points(entry), entry["budgets"], strict=True)
         if wanted(budget)
     ]
-    points, name, budget = min(losses)
-    return f"{points:+.1f} ({TITLES.get(name, name)}, {budget} labels)"
+    value, name, budget = min(losses)
+    return f"{value:+.1f} ({TITLES.get(name, name)}, {budget} labels)"
+
+
+def at_20(entry: dict[str, Any], curve: Array) -> str:
+    return f"{100 * curve[entry['budgets'].index(20)]:.1f}"
+
+
+def all_seen(kept: dict[str, Any]) -> str:
+    if "meu_mobile_ksd" not in kept:
+        return "not measured"
+    keys = kept["meu_mobile_ksd"]
+    return "not all" if keys["seen"] is None else f"{keys['seen'] / keys['seen_random']:.2f} x"
 
 
 def bars(kept: dict[str, Any]) -> str:
-    def at_20(name: str) -> str:
-        entry = kept[name]
-        return f"{100 * entry['ours'][entry['budgets'].index(20)]:.1f}"
+    """By one run on all rows, and by the mean of the samples."""
 
-    two = np.mean([gain(kept[name])[1] for name in SEVEN])
-    keys = kept["meu_mobile_ksd"]
-    seen = "not all" if keys["seen"] is None else f"{keys['seen'] / keys['seen_random']:.2f} x"
+    def sample_mean(entry: dict[str, Any]) -> Array:
+        return sample_gains(entry).mean(axis=0)
+
+    def line(*words: str, of: Callable[[Callable[[dict[str, Any]], Array]], str]) -> tuple[str, ...]:
+        return *words, of(gain), of(sample_mean)
+
+    seven = [kept[name] for name in SEVEN if name in kept]
+    images = [kept["digits"], kept["usps"]]
     lines = [
-        ("digits / USPS, 20 labels, %", ">= 97 / >= 91", "98.5 / 94", f"{at_20('digits')} / {at_20('usps')}"),
-        ("mean gain over random, 2 labels per class, seven data sets", ">= +8", "+15", f"{two:+.1f}"),
-        ("worst loss against random, from 20 labels on", ">= -3", ">= 0", worst(kept, lambda b: b >= 20)),
-        ("worst loss against random, fewer than 20 labels", ">= -9", ">= -3", worst(kept, lambda b: b < 20)),
-        ("labels until every class is seen, MobileKSD, against random", "<= 0.6 x", "<= 0.4 x", seen),
+        (
+            "digits / USPS, 20 labels, %",
+            ">= 97 / >= 91",
+            "98.5 / 94",
+            " / ".join(at_20(entry, np.array(entry["ours"])) for entry in images),
+            " / ".join(at_20(entry, np.mean(entry["samples"]["ours"], axis=0)) for entry in images),
+        ),
+        line(
+            f"mean gain over random, 2 labels per class, {len(seven)} of the seven data sets",
+            ">= +8",
+            "+15",
+            of=lambda points: f"{np.mean([points(entry)[1] for entry in seven]):+.1f}",
+        ),
+        line(
+            "worst loss against random, from 20 labels on",
+            ">= -3",
+            ">= 0",
+            of=lambda points: worst(kept, points, lambda b: b >= 20),
+        ),
+        line(
+            "worst loss against random, fewer than 20 labels",
+            ">= -9",
+            ">= -3",
+            of=lambda points: worst(kept, points, lambda b: b < 20),
+        ),
+        ("labels until every class is seen, MobileKSD, against random", "<= 0.6 x", "<= 0.4 x", all_seen(kept), ""),
     ]
-    return markdown(("measure", "bar", "aim", "measured"), lines)
+    return markdown(("measure", "bar", "aim", "one run, all rows", "mean of the samples"), lines)
 
 
 def page(kept: dict[str, Any]) -> str:
@@ -359,8 +305,15 @@ def page(kept: dict[str, Any]) -> str:
             f"Accuracy of `GreenClassifier()` on the rows without a label; random is the\nmean of {DRAWS} draws that "
             f"do not know the classes. At most {MAX_ROWS:,} rows of each data set, scaled by the blend's rule.",
             bars(kept),
+            "What was tried and what it changed is in [what was tried](queries_tried.md).",
             "## Learning curves",
             curves(kept),
+            "## How much of it is luck",
+            f"Ours once and {SAMPLE_DRAWS} random draws on each of {SAMPLES} samples of the rows "
+            f"({SAMPLE_SHARE:.0%} of them, at most {SAMPLE_ROWS:,}). Where the graph says little about the\nclasses, "
+            "one run is worth little: the same rule on another sample of the same data may be ten points off.",
+            by_sample(kept),
+            single_runs(kept),
             "## Other rules",
             f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by "
             "the same classifier; mean over the budgets.\nRules that need labels to begin with get random rows until "

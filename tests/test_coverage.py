@@ -174,6 +174,17 @@ def test_trust_is_what_leave_one_out_gets_right_beyond_the_largest_class():
     assert trust(np.eye(2)[many], many) > 0.99
 
 
+def test_trust_is_small_where_the_graph_says_nothing_and_large_where_it_tells_classes_apart(Z, rng):
+    """Rows below 120 are one group, the others another; classes are the groups, or tossed."""
+    kernel, told, tossed = Kernel.of((Z.T @ Z).toarray()), [], []
+    for _ in range(20):
+        rows = np.concatenate([rng.choice(120, 15, replace=False), 120 + rng.choice(40, 15, replace=False)])
+        for codes, found in (((rows >= 120).astype(int), told), (rng.permutation(np.repeat([0, 1], 15)), tossed)):
+            found.append(trust(leave_one_out_means(kernel, Z[rows], codes, 2), codes))
+    assert min(told) > 0.9
+    assert np.mean(tossed) < 0.3
+
+
 def test_a_kernel_of_other_anchors_is_refused(Z):
     with pytest.raises(DataError, match="anchors"):
         next_rows(Kernel.of(np.eye(3)), Z, 1, np.arange(0))

@@ -18,8 +18,9 @@ Components that no label reaches have cover and evidence 0: they come first, the
 
 A sure prediction lowers the need only as far as predictions have earned it. Trust is what leave-one-out gets right
 beyond the share of the largest class, as a part of what it could; two further labels count as wrong, so that the first
-few prove nothing. Where the graph says little, trust stays near 0 and coverage alone decides. The root is taken because
-margins of calibrated probabilities are small by themselves where predictions are poor.
+few prove nothing. Where the graph says little, trust stays near 0 and coverage alone decides; random rows instead, in
+part or where a test says so, are no better there (benchmarks/queries_tried.md). The root is taken because margins of
+calibrated probabilities are small by themselves where predictions are poor.
 
     trust^2 = max(0, (right / (l + 2) - largest share) / (1 - largest share))
 
