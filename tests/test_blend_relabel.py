@@ -47,13 +47,13 @@ def fits(monkeypatch):
     """How many row models were fitted, so far in the list."""
     found = []
     for kind in (RowExpert, KernelExpert):
-        fit = kind._fit
+        fit = kind.fit_model
 
         def counted(self, X, codes, fit=fit):
             found.append(self.name)
             return fit(self, X, codes)
 
-        monkeypatch.setattr(kind, "_fit", counted)
+        monkeypatch.setattr(kind, "fit_model", counted)
     return found
 
 

@@ -153,8 +153,17 @@ def test_only_the_shells_import_scikit_learn_estimator_classes():
 
 # Privacy
 
-BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
-FOREIGN = {"_safe_indexing", "_getframe", "_exit", "_replace", "_asdict", "_fields", "_make"}  # of other libraries
+OTHERS = [path for folder in ("benchmarks", "tests") for path in sorted((DRAWING.parent / folder).rglob("*.py"))]
+FOREIGN = {
+    "_safe_indexing",
+    "_getframe",
+    "_exit",
+    "_replace",
+    "_asdict",
+    "_fields",
+    "_make",
+    "_repr_html_",
+}  # of other libraries
 
 
 def private_uses(source):
@@ -183,9 +192,7 @@ def is_own(node):
     )
 
 
-@pytest.mark.parametrize(
-    "path", [*sorted(PACKAGE.rglob("*.py")), *BENCHMARKS], ids=lambda path: "/".join(path.parts[-2:])
-)
+@pytest.mark.parametrize("path", [*sorted(PACKAGE.rglob("*.py")), *OTHERS], ids=lambda path: "/".join(path.parts[-2:]))
 def test_no_file_uses_a_private_attribute_of_what_another_file_defines(path):
     assert not private_uses(path.read_text(encoding="utf-8"))
 

@@ -108,8 +108,8 @@ def test_the_reduced_search_proves_most_rows_when_a_few_axes_hold_the_distances(
     X, P = (rng.normal(size=(n, 6)) @ mix + 0.01 * rng.normal(size=(n, 300)) for n in (500, 300))
     handed_on = []
     search = ReducedSearch(working(P), principal_axes(P, 8))
-    nearest = search._flat.nearest
-    monkeypatch.setattr(search._flat, "nearest", lambda X, k, own: handed_on.append(len(X)) or nearest(X, k, own))
+    nearest = search.flat.nearest
+    monkeypatch.setattr(search.flat, "nearest", lambda X, k, own: handed_on.append(len(X)) or nearest(X, k, own))
     assert_array_equal(search.nearest(X, 4)[1], reference.nearest(reference.squared_distances(X, P), 4))
     assert sum(handed_on) < 50
 

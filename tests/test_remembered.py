@@ -58,7 +58,7 @@ def test_columns_are_recognised_in_any_order_and_what_is_changed_outside_stays_k
 def test_numbers_on_all_rows_are_not_kept(operator, Y, rng):
     dense = rng.normal(size=(200, 3))
     assert_array_equal(operator.solve(dense), operator.operator.solve(dense))
-    assert not operator._solved
+    assert operator.n_kept == 0
 
 
 def test_other_tolerances_and_values_are_other_columns(operator, Y):
@@ -72,7 +72,7 @@ def test_no_more_is_kept_than_there_is_memory_for(operator, Y, monkeypatch):
     expected = operator.operator.solve(Y)
     for _ in range(3):
         assert_array_equal(operator.solve(Y), expected)
-        assert len(operator._solved) <= 4
+        assert operator.n_kept <= 4
     operator.solve(Y[:, :3])
     operator.operator.asked = 0
     operator.solve(Y[:, :3])
@@ -89,6 +89,6 @@ def test_another_shift_starts_with_nothing_known(operator, Y, rng):
 def test_a_pickle_takes_no_columns_along(operator, Y):
     operator.solve(Y)
     again = pickle.loads(pickle.dumps(operator))
-    assert not again._solved
-    assert len(operator._solved) == 6
+    assert again.n_kept == 0
+    assert operator.n_kept == 6
     assert_array_equal(again.solve(Y), operator.solve(Y))

@@ -311,7 +311,7 @@ def test_a_bar_shows_the_time_left_of_blocks_alone(monkeypatch):
                 for _ in range(8):
                     time.sleep(0.02)
                     bar.tick()
-            bar._shown.refresh()
+            bar.shown.refresh()
             shown.append(console.export_text())
     assert " left" in shown[1]
     assert " left" not in shown[0]

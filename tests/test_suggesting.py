@@ -138,16 +138,16 @@ def test_the_sketch_is_made_once_for_a_graph(monkeypatch, Model, blobs, few):
 
 
 def test_a_sketch_goes_with_its_graph(blobs, few):
-    from greenlabel.inspection.suggesting import _SKETCHES
+    from greenlabel.inspection.suggesting import SKETCHES
 
     gc.collect()
-    n_before = len(_SKETCHES)
+    n_before = len(SKETCHES)
     model = GreenClassifier().fit(blobs[0], few)
     suggest(model)
-    assert len(_SKETCHES) == n_before + 1
+    assert len(SKETCHES) == n_before + 1
     del model
     gc.collect()
-    assert len(_SKETCHES) == n_before
+    assert len(SKETCHES) == n_before
 
 
 def test_rows_stand_for_those_that_they_are_closest_to(islands):

@@ -7,7 +7,7 @@
     ├── LabelError         labels that cannot be used: none, a single class, another length
     ├── GraphError         a similarity matrix that is no graph, or a system that has no inverse
     ├── TableError         a table or file that cannot be read, written or understood
-    │   └── ModelFileError a saved model that is torn, of another format, not sound, or none of ours
+    │   └── ModelFileError a saved model that is corrupt, of another format, not sound, or none of ours
     ├── MemoryLimitError   a dense method asked for more memory than the machine has free
     ├── ClusterError       a Dask scheduler that does not answer
     └── MissingLibraryError  a library of an extra is not installed (an ImportError too)
@@ -51,7 +51,7 @@ class TableError(GreenlabelError):
 
 
 class ModelFileError(TableError):
-    """A saved model that is torn, of another format, not sound, or none of ours."""
+    """A saved model that is corrupt, of another format, not sound, or none of ours."""
 
 
 class ClusterError(GreenlabelError):

@@ -55,7 +55,7 @@ class GraphExpert(Expert):
             self.candidates = (make or shell.propagators)(X)
 
     def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
-        self._learn_all(task)
+        self._spread(self.candidates, task)
         fold, propagation = task.folds[0], self.model.fitted_.propagation
         parts = in_parallel(
             lambda number: propagation.out_of_fold(np.where(fold == number, number, -1), ROUGHLY),
@@ -63,9 +63,12 @@ class GraphExpert(Expert):
         )
         self.out_of_fold = task.in_all_divisions(evidence(sum(parts, task.nothing()[0])))
 
-    def _learn_all(self, task: Task) -> None:
+    def _learn_all(self, task: Task, first: Learned) -> None:
+        self._spread(self.candidates.only(first.model.propagator_), task)  # its mu is the one that was tested
+
+    def _spread(self, candidates: Candidates, task: Task) -> None:
         with same_on_all_threads(task.labels.n):
-            fitted = self.shell.labelled(self.candidates, task.labels)
+            fitted = self.shell.labelled(candidates, task.labels)
         self.model = self.shell.with_fitted(fitted, self._d, candidates=self.candidates)
 
     def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
@@ -130,7 +133,7 @@ class WeightedGraph(Expert):
         self._set_model(whole, task)
         self.out_of_fold = task.in_all_divisions(first)
 
-    def _learn_all(self, task: Task) -> None:
+    def _learn_all(self, task: Task, first: Learned) -> None:
         self._set_model(self.graphs[WHOLE].propagate(task.labels, FINELY), task)
 
     def _set_model(self, whole: Propagation, task: Task) -> None:

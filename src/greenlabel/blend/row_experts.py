@@ -37,7 +37,7 @@ class RowExpert(Expert):
         X, codes, splits = labelled_rows(task), task.labels.codes, list(task.splits())
         with quiet():
             whole, *models = in_parallel(
-                lambda out: self._fit(X, codes) if out is None else self._fit_fold(X[~out], codes[~out], task),
+                lambda out: self.fit_model(X, codes) if out is None else self._fit_fold(X[~out], codes[~out], task),
                 [None, *(out for _, out in splits)],
             )
         self.model = whole
@@ -46,9 +46,9 @@ class RowExpert(Expert):
             self.out_of_fold[division, out] = self._evidence(model, X[out])
         self._remember(models)
 
-    def _learn_all(self, task: Task) -> None:
+    def _learn_all(self, task: Task, first: Learned) -> None:
         with quiet(), one_thread():  # as where folds are fitted side by side, so that models are the same to the bit
-            self.model = self._fit(labelled_rows(task), task.labels.codes)
+            self.model = self.fit_model(labelled_rows(task), task.labels.codes)
 
     def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:
         return self._evidence(learned.model, dense_if_small(X[rows])) if len(rows) else self._nothing(learned)
@@ -59,11 +59,11 @@ class RowExpert(Expert):
     def _own_evidence(self, task: Task) -> Floats:
         return self.evidence(task.X)
 
-    def _fit(self, X: Any, codes: Ints) -> Any:
+    def fit_model(self, X: Any, codes: Ints) -> Any:
         return clone(self.estimator).fit(X, codes)
 
     def _fit_fold(self, X: Any, codes: Ints, task: Task) -> Any:
-        return self._fit(X, codes)
+        return self.fit_model(X, codes)
 
     def _remember(self, models: list[Any]) -> None:
         """Keep what is needed of the models of the folds beside their evidence: nothing."""
@@ -90,7 +90,7 @@ class TreesExpert(RowExpert):
     def _fit_fold(self, X: Any, codes: Ints, task: Task) -> Any:
         """Where labels were changed, fewer trees are enough to show what trees are worth."""
         if task.is_first:
-            return self._fit(X, codes)
+            return self.fit_model(X, codes)
         estimator = clone(self.estimator)
         n_trees = max(1, round(FEWER_TREES * estimator.n_estimators))
         return estimator.set_params(n_estimators=n_trees).fit(X, codes)
@@ -111,7 +111,7 @@ def quiet() -> Iterator[None]:
 class KernelExpert(RowExpert):
     """``estimator`` is a KernelRidge, which gives scores instead of probabilities."""
 
-    def _fit(self, X: Any, codes: Ints) -> Any:
+    def fit_model(self, X: Any, codes: Ints) -> Any:
         return copy(self.estimator).fit(X, codes)
 
     def _evidence(self, model: Any, X: Any) -> Floats:

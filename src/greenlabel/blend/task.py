@@ -84,7 +84,7 @@ class Expert:
 
     A subclass defines
         _learn_folds(task, learned)     model and out_of_fold, from the labels alone
-        _learn_all(task)                model alone
+        _learn_all(task, first)         model alone, of the kind that was tested at the fit
         _evidence_of(learned, X, rows)  evidence of a model of the fit for some rows whose labels it has not seen
         evidence(X), own_evidence
 
@@ -120,12 +120,12 @@ class Expert:
         self.out_of_fold[:, ~is_new] = first.out_of_fold[:, np.searchsorted(first.labels.rows, rows[~is_new])]
         if is_new.any() or len(rows) < len(first.labels.rows):
             self.out_of_fold[:, is_new] = self._evidence_of(first, task.X, rows[is_new])
-            self._learn_all(task)
+            self._learn_all(task, first)
 
     def _learn_folds(self, task: Task, learned: "dict[str, Expert]") -> None:
         raise NotImplementedError
 
-    def _learn_all(self, task: Task) -> None:
+    def _learn_all(self, task: Task, first: Learned) -> None:
         raise NotImplementedError
 
     def _evidence_of(self, learned: Learned, X: Any, rows: Ints) -> Floats:

@@ -212,7 +212,7 @@ class ReducedSearch(Search):
 
     def __init__(self, P: Floats, projection: Projection):
         super().__init__(P)
-        self._flat = FlatSearch(P)
+        self.flat = FlatSearch(P)
         self.projection = projection
         self._reduced, _ = self._reduce(P)
 
@@ -233,7 +233,7 @@ class ReducedSearch(Search):
         # A remainder off by e moves the bound at distance D by at most 2 sqrt(e D) + e.
         farthest = found[0][:, -1]
         unproven = bound[:, -1] <= farthest + 2 * np.sqrt(slack * farthest) + slack
-        return redo(found, unproven & (candidates.shape[1] < len(self.P)), self._flat.nearest, X, own)
+        return redo(found, unproven & (candidates.shape[1] < len(self.P)), self.flat.nearest, X, own)
 
 
 class ClusterSearch(Search):
@@ -284,10 +284,10 @@ class ClusterSearch(Search):
         wanted = min(wanted, len(self.P))
         _, candidates = self._index.search(coordinates(X, self.projection), wanted)
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        return redo(found, ~np.isfinite(found[0][:, -1]), self._flat.nearest, X, own)
+        return redo(found, ~np.isfinite(found[0][:, -1]), self.flat.nearest, X, own)
 
     @cached_property
-    def _flat(self) -> FlatSearch:
+    def flat(self) -> FlatSearch:
         return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _probabilities(fitted: Any, rows: Ints) -> tuple[Floats, Bools]:
 # Sketches
 
 
-_SKETCHES: WeakKeyDictionary[Any, tuple[str, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
+SKETCHES: WeakKeyDictionary[Any, tuple[str, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
 
 
 def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
@@ -191,10 +191,10 @@ def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
     fitted = model.fitted_
     if isinstance(fitted, FittedBlend) and fitted.graph is None:
         return _make_sketch(fitted, check_seed(seed))
-    name, found = _SKETCHES.get(model.graph_, ("", None))
+    name, found = SKETCHES.get(model.graph_, ("", None))
     if found is None or name != repr(seed):
         found = _make_sketch(fitted, check_seed(seed))
-        _SKETCHES[model.graph_] = repr(seed), found
+        SKETCHES[model.graph_] = repr(seed), found
     return found
 
 

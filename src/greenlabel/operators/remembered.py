@@ -48,6 +48,11 @@ class Remembering(GreenOperator):
         self._keep(keys, F)
         return F
 
+    @property
+    def n_kept(self) -> int:
+        """Columns that are known."""
+        return len(self._solved)
+
     def _keep(self, keys: list[Key], F: Floats) -> None:
         for column, key in enumerate(keys[: KEPT_VALUES // self.n]):
             known = self._solved.pop(key, None)

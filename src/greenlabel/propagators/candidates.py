@@ -43,6 +43,10 @@ class Candidates:
         group = choose(self.groups, codes, lambda group: leave_one_out(group[0]))
         return choose(group, codes, leave_one_out)
 
+    def only(self, propagator: Propagator) -> Self:
+        """One of them, where nothing is left to choose."""
+        return replace(self, groups=((propagator,),))
+
     def for_own_rows(self) -> Self:
         """The same, without what only new rows need."""
         groups = tuple(tuple(propagator.for_own_rows() for propagator in group) for group in self.groups)

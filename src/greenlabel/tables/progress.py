@@ -43,7 +43,7 @@ class Bar:
 
     def __init__(self, shown: Progress, with_report: bool, began: float | None):
         self.stages = Stages(self._announce, began)
-        self._shown = shown
+        self.shown = shown
         self._task = shown.add_task("", total=len(STAGES) - (not with_report))
         self._n_blocks = 0
         self._stop = 0
@@ -51,19 +51,19 @@ class Bar:
     def expect(self, n_blocks: int) -> None:
         """From now on count blocks."""
         self._n_blocks = n_blocks
-        self._shown.update(self._task, total=n_blocks * sum(PASSES.values()))
+        self.shown.update(self._task, total=n_blocks * sum(PASSES.values()))
 
     def _announce(self, name: str) -> None:
         before = list(STAGES).index(name)
         if self._n_blocks:
             before = self._n_blocks * sum(PASSES[stage] for stage in list(STAGES)[:before])
             self._stop = before + self._n_blocks * PASSES[name]
-        self._shown.update(self._task, description=STAGES[name], completed=before)
+        self.shown.update(self._task, description=STAGES[name], completed=before)
 
     def tick(self) -> None:
         """Another block was read; a stage that reads more of them than was thought waits for the next one."""
-        if self._shown.tasks[self._task].completed < self._stop:
-            self._shown.advance(self._task)
+        if self.shown.tasks[self._task].completed < self._stop:
+            self.shown.advance(self._task)
 
 
 @contextmanager

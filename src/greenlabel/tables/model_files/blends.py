@@ -32,7 +32,7 @@ from greenlabel.tables.model_files.classifiers import (
 from greenlabel.tables.model_files.container import HUGE, Arrays, Part
 from greenlabel.tables.model_files.searches import FAR, Values, read_matrix, write_matrix
 
-MOST_DEPTH = 4096  # of a tree
+MAX_DEPTH = 4096  # of a tree
 LARGE = 1e18  # coefficients: their products with coordinates, and sums of these, are finite in single precision
 
 
@@ -94,7 +94,7 @@ def are_trees(roots: Any, left: Any, right: Any) -> bool:
     if (children <= np.tile(inner, 2)).any() or not np.array_equal(np.sort(children), others):
         return False
     level = roots
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         level = np.concatenate([left[level], right[level]])
         level = level[level >= 0]
         if not len(level):

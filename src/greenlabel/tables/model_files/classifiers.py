@@ -28,9 +28,9 @@ from greenlabel.propagators.anchored import AnchoredPredictor
 from greenlabel.propagators.anchored_graph import AnchorSearch
 from greenlabel.propagators.base import Predictor
 from greenlabel.propagators.knn import Equation, KnnPredictor, Neighbourhood, NeighbourMean
-from greenlabel.tables.model_files.container import HUGE, MOST_ROWS, Arrays, Part
+from greenlabel.tables.model_files.container import HUGE, MAX_ROWS, Arrays, Part
 from greenlabel.tables.model_files.searches import (
-    MOST_FEATURES,
+    MAX_FEATURES,
     Values,
     kind_of,
     read_projection,
@@ -39,7 +39,7 @@ from greenlabel.tables.model_files.searches import (
     write_search,
 )
 
-MOST_NEIGHBORS = 1000
+MAX_NEIGHBORS = 1000
 UNITS = (1e-45, 1e300)  # of features
 TINY = 1e-30  # no divisor is smaller
 
@@ -157,7 +157,7 @@ def write_labels(labels: Labels, out: Arrays) -> Values:
 
 def read_labels(part: Part, classes: Any) -> Labels:
     """Nothing of n numbers may be made of them: n is what the file says."""
-    n = part.whole("n", 1, MOST_ROWS)
+    n = part.whole("n", 1, MAX_ROWS)
     rows = part.array("rows", "i", (None,), 0, n - 1).astype(np.intp)
     codes = part.array("codes", "i", (len(rows),), 0, len(classes) - 1).astype(np.intp)
     if not len(rows) or not (rows[1:] > rows[:-1]).all():
@@ -219,7 +219,7 @@ class Base:
 def read_base(part: Part, cls: type) -> Base:
     estimator = read_parameters(part, cls)
     classes = read_classes(part.part("classes"))
-    n_features = part.whole("features", 1, MOST_FEATURES)
+    n_features = part.whole("features", 1, MAX_FEATURES)
     unit = part.real("unit", *UNITS)
     labels = read_labels(part.part("labels"), classes)
     n_components = part.whole("components", 1, labels.n)
@@ -290,7 +290,7 @@ def read_neighbourhood(part: Part, base: Base, n: int) -> Neighbourhood:
     search = read_search(part.part("search"), base.n_features)
     if search.P.shape[0] != n:
         part.refuse("search", "has not as many points as there are scores")
-    k = part.whole("neighbors", min(1, n - 1), min(n, MOST_NEIGHBORS))
+    k = part.whole("neighbors", min(1, n - 1), min(n, MAX_NEIGHBORS))
     return Neighbourhood(search, k, part.text("weights", WEIGHTS), part.real("width", TINY, HUGE))
 
 
@@ -334,11 +334,11 @@ def read_anchor_search(part: Part, d: int) -> AnchorSearch:
     m = search.P.shape[0]
     if m < 2:
         part.refuse("search", "has a single anchor")
-    k = part.whole("neighbors", 1, min(m - 1, MOST_NEIGHBORS))
+    k = part.whole("neighbors", 1, min(m - 1, MAX_NEIGHBORS))
     projection = read_projection(part.part("projection"), d) if part.has("projection") else None
     if projection is not None and sp.issparse(search.P):
         part.refuse("projection", "is that of dense anchors")
-    return AnchorSearch(search, k, part.whole("searched", 1, MOST_ROWS), projection)
+    return AnchorSearch(search, k, part.whole("searched", 1, MAX_ROWS), projection)
 
 
 CLASSIFIERS: dict[str, type] = {

@@ -30,7 +30,7 @@ FACTS, ARRAYS = "greenlabel.json", "arrays.bin"
 RATIO, SLACK = 20, 2**20  # bytes of arrays that may come of one compressed byte; bytes that may come of any number
 TYPES = {name: np.dtype(name) for name in ("<f4", "<f8", "|b1", "|u1", "<u2", "<i4", "<i8")}
 HUGE = 1e100  # no number of a model is larger: sums and products of such numbers are finite
-MOST_ROWS = 2**40
+MAX_ROWS = 2**40
 
 
 class Flaw(ValueError):
@@ -95,7 +95,7 @@ def read_archive(path: Path) -> "Part":
     except Exception as error:  # zipfile has errors of many kinds for a file that is none; all of them mean this
         reason = " ".join(str(error).split())[:200]
         raise ModelFileError(
-            f"{path} is torn, or no greenlabel model ({reason}); save it anew by greenlabel label --save."
+            f"{path} is corrupt, or no greenlabel model ({reason}); save it anew by greenlabel label --save."
         ) from error
     return Part(facts, "", split_arrays(facts.get("arrays"), data))
 
@@ -165,7 +165,7 @@ def described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     name, shape = entry
     if name not in TYPES:
         raise Flaw(f"an array is of the unknown type {name[:10]!r}")
-    if len(shape) > 2 or not all(type(size) is int and 0 <= size <= MOST_ROWS for size in shape):
+    if len(shape) > 2 or not all(type(size) is int and 0 <= size <= MAX_ROWS for size in shape):
         raise Flaw("an array has an impossible shape")
     return TYPES[name], tuple(shape)
 

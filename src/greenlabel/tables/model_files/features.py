@@ -22,7 +22,7 @@ from greenlabel.tables.columns.encoders import (
 from greenlabel.tables.columns.features import SCALES, TableFeatures
 from greenlabel.tables.columns.kinds import Column
 from greenlabel.tables.io.number_text import is_writing
-from greenlabel.tables.model_files.classifiers import MOST_FEATURES, TINY, Values, kind_of
+from greenlabel.tables.model_files.classifiers import MAX_FEATURES, TINY, Values, kind_of
 from greenlabel.tables.model_files.container import Arrays, Part
 
 with requires("tables"):
@@ -31,7 +31,7 @@ with requires("tables"):
 FORMAT_OF_DATES = re.compile(r"(%[-:#.]?[A-Za-z+]|[^%\x00-\x1f]){1,64}")
 ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 LARGE = 1e30
-MOST_VALUES = 1000  # of a category
+MAX_VALUES = 1000  # of a category
 
 
 # Columns: one value for each field, of the type of the field
@@ -61,7 +61,7 @@ def read_column(part: Part) -> Column:
 READERS: dict[str, Any] = {
     "str": lambda part, name: part.text(name),
     "bool": lambda part, name: part.truth(name),
-    "int": lambda part, name: part.whole(name, 0, MOST_FEATURES),
+    "int": lambda part, name: part.whole(name, 0, MAX_FEATURES),
     "list": lambda part, name: part.texts(name),
 }
 
@@ -80,8 +80,8 @@ def write_encoder(encoder: Any, out: Arrays) -> Values:
 
 def read_category(part: Part) -> CategoryEncoder:
     values = part.texts("values")
-    if not 0 < len(set(values)) == len(values) <= MOST_VALUES:
-        part.refuse("values", f"are not up to {MOST_VALUES:,} different ones")
+    if not 0 < len(set(values)) == len(values) <= MAX_VALUES:
+        part.refuse("values", f"are not up to {MAX_VALUES:,} different ones")
     return CategoryEncoder(values, part.truth("has_gap"))
 
 

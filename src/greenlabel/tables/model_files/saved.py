@@ -15,7 +15,7 @@ from greenlabel.tables.model_files.blends import read_model, write_model
 from greenlabel.tables.model_files.container import FORMAT, Arrays, Flaw, Part, read_archive, write_archive
 from greenlabel.tables.model_files.features import read_features, width_of, write_features
 
-MOST_CLASSES = 100_000
+MAX_CLASSES = 100_000
 
 
 @dataclass
@@ -46,7 +46,7 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """The model in a file; one that is torn, of another format, not sound, or none of ours is refused."""
+    """The model in a file; one that is corrupt, of another format, not sound, or none of ours is refused."""
     path = Path(path)
     try:
         return read_saved(read_archive(path))
@@ -69,7 +69,7 @@ def read_classes(part: Part) -> list[Any]:
     """Text, whole numbers, or true and false, in the order of the model's; each once."""
     classes = part.items("classes")
     kinds = {type(label) for label in classes}
-    if kinds not in ({str}, {int}, {bool}, {float}) or not len(set(classes)) == len(classes) <= MOST_CLASSES:
+    if kinds not in ({str}, {int}, {bool}, {float}) or not len(set(classes)) == len(classes) <= MAX_CLASSES:
         part.refuse("classes", "are not different texts or numbers, or too many")
     if kinds == {str}:
         part.texts("classes")

@@ -17,8 +17,8 @@ from greenlabel.tables.model_files.container import Arrays, Part
 Values = dict[str, Any]
 
 FAR = 1e17  # no coordinate of a point is farther out: squares of such numbers fit in single precision
-MOST_FEATURES = 2**31
-MOST_EMPTY = 100  # cells of a sparse matrix for each number in it: what is made dense of it stays in proportion
+MAX_FEATURES = 2**31
+MAX_EMPTY = 100  # cells of a sparse matrix for each number in it: what is made dense of it stays in proportion
 
 
 def kind_of(thing: Any, kinds: dict[str, type]) -> str:
@@ -38,7 +38,7 @@ def write_matrix(X: Any, out: Arrays) -> Any:
     X.sum_duplicates()
     if too_empty(X):
         raise ModelFileError(
-            f"a model of sparse rows with less than one number among {MOST_EMPTY} cells cannot be saved; "
+            f"a model of sparse rows with less than one number among {MAX_EMPTY} cells cannot be saved; "
             "reduce the features first, such as by scikit-learn's TruncatedSVD."
         )
     parts = {name: out.add(array) for name, array in (("data", X.data), ("columns", X.indices), ("starts", X.indptr))}
@@ -52,7 +52,7 @@ def read_matrix(part: Part, n: int | None, d: int | None) -> Any:
         if not X.size:
             part.refuse("dense", "is empty")
         return X
-    width = part.whole("width", d or 1, d or MOST_FEATURES)
+    width = part.whole("width", d or 1, d or MAX_FEATURES)
     data = part.array("data", "f", (None,), -FAR, FAR).astype(np.float64)
     columns = part.array("columns", "i", (len(data),), 0, width - 1).astype(np.int64)
     starts = part.array("starts", "i", (None if n is None else n + 1,), 0, len(data)).astype(np.int64)
@@ -67,7 +67,7 @@ def read_matrix(part: Part, n: int | None, d: int | None) -> Any:
 
 
 def too_empty(X: Any) -> bool:
-    return math.prod(X.shape) > MOST_EMPTY * (X.nnz + X.shape[0])
+    return math.prod(X.shape) > MAX_EMPTY * (X.nnz + X.shape[0])
 
 
 SEARCHES: dict[str, type] = {
