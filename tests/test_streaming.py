@@ -147,7 +147,7 @@ def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     speed = stream.pop("stream")
     for one in facts:
         one.pop("seconds")
-    assert len(memory.pop("label_next")) == 20  # which would take a pass more in blocks
+    assert len(memory.pop("label_next")) == 10  # which would take a pass more in blocks
     assert stream == memory
     assert speed["blocks"] == 9
     assert speed["sample_rows"] == N

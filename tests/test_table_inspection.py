@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from greenlabel import explain, label_table, suggest, suspects
 from greenlabel.errors import ParameterError
+from greenlabel.tables.outcome import SUGGESTED
 from greenlabel.tables.report.summary import summary_text
 from helpers.command_line import run
 from helpers.reports import STRANGE, outcome_of, page_of
@@ -89,7 +90,7 @@ def test_labels_that_say_otherwise_are_of_the_class_that_they_say_and_never_the_
 
 
 def test_the_summary_names_rows_to_label_next_as_people_count(result):
-    first = result.suggest(20)
+    first = result.suggest(SUGGESTED)
     text = summary_text(result)
     numbers = [str(one.row + 1) for one in first[:5]]
     assert f"label next  rows {', '.join(numbers[:4])} and {numbers[4]}; row {numbers[0]}: " in text
@@ -117,7 +118,7 @@ def test_the_report_shows_rows_to_label_next_and_keeps_the_least_confident(resul
     assert head[:5] == ["rank", "row", "reason", "covers", "between"]
     assert [(int(line[0]), int(line[1]) - 1, line[2], int(line[3]), line[4]) for line in lines] == [
         (rank, one.row, one.reason, one.covers, " or ".join(one.between))
-        for rank, one in enumerate(result.suggest(20), start=1)
+        for rank, one in enumerate(result.suggest(SUGGESTED), start=1)
     ]
     assert [int(line[0]) - 1 for line in table_of(page, "uncertain")[1:]] == result.least_confident().tolist()
     assert "a good choice to label next" not in page
@@ -167,4 +168,4 @@ def test_a_table_in_blocks_keeps_the_least_confident_rows(tmp_path, monkeypatch,
     assert 'id="next"' not in page
     assert 'id="uncertain"' in page
     assert run(*words, "--force") == 0
-    assert len(json.loads(capsys.readouterr().out)["label_next"]) == 20
+    assert len(json.loads(capsys.readouterr().out)["label_next"]) == SUGGESTED

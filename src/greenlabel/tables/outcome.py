@@ -24,7 +24,7 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 BINS = 10
-SUGGESTED = 20  # rows to label next that a report shows
+SUGGESTED = 10  # rows to label next that a report shows
 
 
 @dataclass(frozen=True)
