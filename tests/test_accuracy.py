@@ -52,6 +52,7 @@ def test_gf_a_of_the_paper_on_usps(usps):
     assert mean_accuracy(model, *usps) >= 0.88
 
 
+@pytest.mark.slow
 def test_more_than_half_of_the_rows_are_duplicates(phishing):
     X, y = phishing
     assert len(np.unique(X, axis=0)) == 5785

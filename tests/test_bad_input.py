@@ -317,6 +317,7 @@ def test_no_row_is_refused(Model):
         Model().fit(np.empty((0, 2)), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_new_rows_of_another_width_are_refused(Model, width, kind, blobs, few):
@@ -590,6 +591,7 @@ def test_a_fit_refused_for_its_features_leaves_the_model_as_it_was(Model, blobs,
         model.fit(np.full((60, 3), np.nan), few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("Model", "params"),
     [

@@ -169,6 +169,7 @@ def slow_temperature(A, codes, doubt):
     return min(grid, key=lambda t: -(target * np.log(softmax(t * A, axis=1) + 1e-300)).sum())
 
 
+@pytest.mark.slow
 def test_each_part_of_the_rows_is_blended_with_weights_from_the_others(rng):
     A, codes = evidence_of_experts(rng)
     found = blend(A, codes, EVEN, PARTS)

@@ -139,6 +139,7 @@ def test_tests_stay_with_another_draw_of_as_many_labels(rows, expected):
     assert not another_draw(before, read_labels(changed, 60, "test"))
 
 
+@pytest.mark.slow
 def test_another_draw_fits_one_model_of_each_expert_which_the_models_of_the_fit_test(clouds, fits):
     X, y, few = clouds
     other = keep_labels(np.where(few == -1, y, -1), 20, random_state=1)
@@ -157,6 +158,7 @@ def test_another_draw_fits_one_model_of_each_expert_which_the_models_of_the_fit_
     assert (model.transduction_ == y).mean() > 0.7
 
 
+@pytest.mark.slow
 def test_on_noise_experts_stay_right_by_chance_after_another_draw():
     found = []
     for seed in range(10):
@@ -168,6 +170,7 @@ def test_on_noise_experts_stay_right_by_chance_after_another_draw():
     assert (np.mean(found, axis=0) < 0.5 + 3 * 0.5 / np.sqrt(10 * 50)).all()
 
 
+@pytest.mark.slow
 def test_the_model_of_all_labels_knows_the_new_ones(clouds):
     X, y, few = clouds
     free = np.flatnonzero(few == -1)[:6]
@@ -200,6 +203,7 @@ def accuracy_on_noise(seed, n_new):
     return [scores[name]["accuracy"] for name in ROW_EXPERTS]
 
 
+@pytest.mark.slow
 def test_on_noise_row_experts_stay_right_by_chance_when_labels_are_added():
     found = np.mean([accuracy_on_noise(seed, 5) for seed in range(10)], axis=0)
     assert (found < 0.5 + 3 * 0.5 / np.sqrt(10 * 55)).all()

@@ -32,6 +32,7 @@ def accuracy(model, y, few):
 # Experts ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_expert_sees_the_label_it_is_tested_on(blobs):
     """Another label on a row changes nothing in the evidence that the row has out-of-fold."""
     X, y = blobs
@@ -81,6 +82,7 @@ def test_importances_become_factors_of_mean_square_one():
     assert_array_equal(importance_factor(np.zeros(3)), np.ones(3))
 
 
+@pytest.mark.slow
 def test_beyond_a_number_of_rows_the_graph_is_anchored(monkeypatch, blobs, few):
     monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", 50)
     model = BlendedClassifier(random_state=0).fit(*blobs[:1], few)
@@ -99,6 +101,7 @@ def test_beyond_a_number_of_values_there_is_no_weighted_graph(monkeypatch, blobs
 # Weights ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_graph_leads_where_it_is_the_better_model():
     X, y = two_rings(random_state=0)
     few = keep_labels(y, 10, random_state=0)
@@ -225,6 +228,7 @@ def test_unreached_rows_are_predicted_by_other_experts(islands):
 # Shares -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refine", [True, False])
 @pytest.mark.parametrize(
     ("shares", "low", "high"),

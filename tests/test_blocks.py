@@ -80,6 +80,7 @@ def test_one_thread_and_two_give_the_same_bits(data, expected, tmp_path):
             assert_same(fitted(NpyBlocks(npy(X, tmp_path), 1000), y), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.int16, bool])
 def test_every_type_of_numbers_gives_the_same_bits_in_blocks(dtype, data, tmp_path):
     X, y = images(dtype)

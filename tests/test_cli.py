@@ -13,6 +13,7 @@ def greenlabel(*words):
     return CliRunner().invoke(cli.app, [str(word) for word in words], prog_name="greenlabel")
 
 
+@pytest.mark.slow
 def test_demo_labels_digits_and_writes_a_picture_and_a_table(tmp_path):
     result = greenlabel("demo", "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output

@@ -115,6 +115,7 @@ def known_exceptions(estimator):
     return {"check_classifiers_classes": "uses -1 as a class; -1 marks a row without a label here"}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([GreenClassifier(), AnchoredGreenClassifier()], expected_failed_checks=known_exceptions)
 def test_scikit_learn_is_satisfied(estimator, check):
     check(estimator)
@@ -234,6 +235,7 @@ def test_a_pipeline_predicts_as_its_steps(Model, blobs, few, new_rows):
     assert_array_equal(pipeline.predict_proba(new_rows), model.predict_proba(scaler.transform(new_rows)))
 
 
+@pytest.mark.slow
 def test_a_grid_search_over_neighbours_finds_the_best(GraphModel, blobs):
     X, y = blobs
     search = GridSearchCV(GraphModel(random_state=0), {"n_neighbors": [2, 4]}, cv=3, error_score="raise").fit(X, y)
@@ -269,6 +271,7 @@ def test_relabel_equals_refit(name, blobs, few, new_rows):
     assert_same_predictions(relabelled.relabel(other), clone(VARIANTS[name]).fit(X, other), new_rows)
 
 
+@pytest.mark.slow
 def test_relabel_with_the_labels_of_the_fit_equals_the_fit(variant, blobs, few, new_rows):
     """Whatever labels there were in between."""
     X, y = blobs
@@ -489,6 +492,7 @@ sizes = given(seed=st.integers(0, 2**32 - 1), n=st.integers(16, 40), c=st.intege
 few_examples = settings(max_examples=15, deadline=None, derandomize=True, database=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", GRAPH_ESTIMATORS)
 @few_examples
 @sizes
@@ -502,6 +506,7 @@ def test_permuting_rows_permutes_the_predictions(Model, seed, n, c):
     assert permuted.n_components_ == straight.n_components_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", GRAPH_ESTIMATORS)
 @few_examples
 @sizes
@@ -531,6 +536,7 @@ def test_probabilities_are_probabilities(Model, seed, n, c):
     assert rises_with(model.label_distributions_[reached], model.scores_[reached])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", GRAPH_ESTIMATORS)
 @few_examples
 @sizes
@@ -558,6 +564,7 @@ def test_scores_of_the_green_function_sum_to_zero_over_rows(seed, n, c):
 # Same predictions -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_random_state_gives_the_same_predictions(variant, blobs, few, new_rows):
     one, other = (clone(variant).set_params(random_state=7).fit(blobs[0], few) for _ in range(2))
     assert_array_equal(one.scores_, other.scores_)
@@ -687,6 +694,7 @@ print("matplotlib" in sys.modules, "typer" in sys.modules, "polars" in sys.modul
     assert run(code).stdout.splitlines() == ["[]", "False False False"]
 
 
+@pytest.mark.slow
 def test_the_library_works_where_nothing_but_its_core_is_installed():
     code = f"""
 import sys

@@ -48,6 +48,7 @@ def check(raw, n=90):
     assert "1,0" in lines[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--memory-limit", "0"]], ids=["at once", "in blocks"])
 def test_a_table_is_written_as_it_came(folder, monkeypatch, more):
     monkeypatch.setattr("greenlabel.tables.io.csv_text.BLOCK_BYTES", 1000)
@@ -72,6 +73,7 @@ def test_parts_of_a_folder_have_the_style_too(folder, monkeypatch):
     assert all(part.read_bytes().startswith(b"\xef\xbb\xbfname;size;") for part in parts)
 
 
+@pytest.mark.slow
 def test_the_name_of_the_output_decides_about_tabs(folder):
     assert run("label", "goods.csv", "-t", "kind", "-q", "-o", "out.tsv", "--method", "green") == 0
     head, first, *_ = Path("out.tsv").read_text(encoding="utf-8-sig").splitlines()

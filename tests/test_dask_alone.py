@@ -29,6 +29,7 @@ def test_patience_with_a_scheduler_is_ten_seconds():
     assert PATIENCE == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listens", [True, False])
 def test_a_scheduler_that_does_not_answer_is_one_sentence(listens):
     with closing(socket.socket()) as silent:

@@ -486,6 +486,7 @@ def test_small_distances_to_anchors_survive_large_features():
         assert_allclose(np.take_along_axis(true, index, axis=1), dist2, rtol=1e-9, atol=1e-20)
 
 
+@pytest.mark.slow
 def test_rows_far_from_zero_are_labelled_by_their_small_differences(Model):
     """Four clouds of 0.01 around 1e5; only small differences tell the two at the same point apart."""
     rng = np.random.default_rng(0)
@@ -533,6 +534,7 @@ def test_truth_values_as_features_are_zeros_and_ones(Model):
     same_predictions(sound(_default(Model).fit(X, few), X), _default(Model).fit(X.astype(float), few), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_order_in_memory_does_not_matter(Model, blobs, few):
     X = blobs[0]
     doubled = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
@@ -605,6 +607,7 @@ def test_frames_give_the_predictions_of_their_values(Model, frame, blobs, few):
     assert_array_equal(model.feature_names_in_, ["a", "b"])
 
 
+@pytest.mark.slow
 def test_a_frame_of_mixed_number_types_works(Model, blobs, few):
     X = pd.DataFrame({"a": blobs[0][:, 0], "b": np.arange(60, dtype="int8"), "c": np.arange(60) % 2 == 0})
     sound(_default(Model).fit(X, few), X)

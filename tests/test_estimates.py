@@ -316,6 +316,7 @@ def test_twenty_labels_of_a_mixed_table_state_neither_too_much_nor_too_little(mo
 # One story ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_page_terminal_and_json_tell_one_story():
     X, _, given = many_classes(np.random.default_rng(0), c=40, rows=20)
     _, result = label_table(frame_of(X, given, [f"kind {j}" for j in range(40)]), "kind", method="green")

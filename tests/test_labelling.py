@@ -52,6 +52,7 @@ def test_the_frame_comes_back_filled_and_as_what_it_was(flowers, iris):
     assert result.summary()["rows"] == 150
 
 
+@pytest.mark.slow
 def test_pandas_and_polars_get_the_same_answer(iris):
     first, _ = label_table(iris[0], "species")
     second, _ = label_table(pl.from_pandas(iris[0]), "species")
@@ -95,6 +96,7 @@ def test_labels_that_new_rows_carry_are_kept(iris, tmp_path):
     assert facts["labels_given"] == 1
 
 
+@pytest.mark.slow
 def test_rows_of_low_confidence_can_be_left_empty(iris):
     everything, _ = label_table(iris[0], "species")
     filled, result = label_table(iris[0], "species", only_confident=0.8)
@@ -210,6 +212,7 @@ def test_the_least_confident_rows_come_first(iris):
     assert result.confidence[rows].max() <= np.delete(result.confidence, rows).min() + 1e-12
 
 
+@pytest.mark.slow
 def test_a_result_shows_itself(iris, tmp_path):
     _, result = label_table(iris[0], "species")
     assert "150" in str(result)
@@ -275,6 +278,7 @@ def test_the_name_is_there_without_importing_the_libraries_of_tables():
         greenlabel.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["Int64", "category", "object", "string"])
 def test_a_pandas_target_keeps_its_type(iris, dtype):
     codes = pd.Series(np.arange(150) // 50).where(iris[0]["species"].notna())
@@ -286,6 +290,7 @@ def test_a_pandas_target_keeps_its_type(iris, dtype):
     pd.testing.assert_frame_equal(frame, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [1, "1"])
 def test_names_that_are_numbers_are_kept(iris, target):
     frame = pd.DataFrame({0: iris[0].iloc[:, 2], 1: iris[0]["species"]})
@@ -294,6 +299,7 @@ def test_names_that_are_numbers_are_kept(iris, target):
     assert filled[1].notna().all()
 
 
+@pytest.mark.slow
 def test_names_with_levels_are_kept(iris):
     frame = pd.DataFrame({("a", "b"): iris[0].iloc[:, 2], ("y", ""): iris[0]["species"]})
     filled, _ = label_table(frame, str(("y", "")))
@@ -358,6 +364,7 @@ def test_few_rows_are_a_warning_in_the_result(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,6 +23,7 @@ TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.options", "table
 MAX_MODULE_LINES, MAX_FUNCTION_LINES = 400, 60
 
 
+@cache
 def imported(module, *, at_import_only=False):
     """Dotted names that the source of a module imports; also those inside functions, unless told otherwise."""
     tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))

@@ -70,6 +70,7 @@ def features_and(table, model):
     return label_table(table, "kind", method="green")[1].features, model
 
 
+@pytest.mark.slow
 def test_a_loaded_blend_knows_what_it_is_made_of(table, saved):
     model, loaded = label_table(table, "kind")[1].model, load_model(saved).model
     assert loaded.weights_ == model.weights_
@@ -150,6 +151,7 @@ def test_a_model_of_nearly_empty_rows_is_not_saved(rng, table, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [["u", "v"], [3, 7], [0.0, 1.0], [False, True]])
 def test_classes_keep_their_type(table, tmp_path, classes):
     result = label_table(table, "kind")[1]

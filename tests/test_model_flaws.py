@@ -159,6 +159,7 @@ def test_members_that_are_doubled_or_unknown_are_refused(saved, name):
         load_model(saved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [FACTS, ARRAYS])
 def test_a_member_far_larger_than_the_file_is_not_unpacked(saved, name):
     facts, data = parts_of(saved.read_bytes())

@@ -58,6 +58,7 @@ def test_a_row_is_dropped_by_its_number_not_by_its_place(rng):
         assert (dist2 == 0).all()
 
 
+@pytest.mark.slow
 def test_of_points_equally_far_the_first_ones_are_taken(rng, monkeypatch):
     """On a grid most distances occur many times; neither rounding nor the number of candidates may choose."""
     X = rng.integers(0, 4, size=(700, 4)).astype(np.float32)
@@ -103,6 +104,7 @@ def test_the_reduced_search_is_exact_even_when_its_axes_hold_nothing(rng):
     assert_array_equal(search.nearest(X, 4)[1], reference.nearest(reference.squared_distances(X, P), 4))
 
 
+@pytest.mark.slow
 def test_the_reduced_search_proves_most_rows_when_a_few_axes_hold_the_distances(rng, monkeypatch):
     mix = rng.normal(size=(6, 300))
     X, P = (rng.normal(size=(n, 6)) @ mix + 0.01 * rng.normal(size=(n, 300)) for n in (500, 300))
@@ -114,6 +116,7 @@ def test_the_reduced_search_proves_most_rows_when_a_few_axes_hold_the_distances(
     assert sum(handed_on) < 50
 
 
+@pytest.mark.slow
 def test_the_cluster_search_finds_nearly_all_neighbours_and_exact_distances(rng):
     X = (rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 30))).astype(np.float32)
     search = ClusterSearch(X, principal_axes(X, 6), seed=0)

@@ -69,6 +69,7 @@ def of_largest_score(model):
 # What it is for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 def test_a_large_class_gets_its_rows_when_labels_are_drawn_at_random(Model):
     gains = []
@@ -141,6 +142,7 @@ def test_one_label_of_the_small_class_among_many_of_the_large_one_does_not_take_
     assert np.mean(model.transduction_ == 1) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 def test_new_rows_are_decided_as_those_of_the_fit(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05], 3000)
@@ -162,6 +164,7 @@ def test_offsets_are_exactly_0_where_classes_are_equal(Model, per_class):
         assert_array_equal(model.relabel(keep_labels(y, per_class, random_state=seed)).class_offsets_, np.zeros(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_ten_labels_each_of_two_classes_do_not_tell_sixty_to_forty(seed):
     X, y = skewed([0.6, 0.4], seed=seed, sep=1.0)
@@ -207,6 +210,7 @@ def leaning(rng, n_rows=80, c=3):
     return H, codes
 
 
+@pytest.mark.slow
 def test_the_fit_is_the_minimum_of_the_formula(rng):
     H, codes = leaning(rng)
     H -= H.mean(axis=1, keepdims=True)
@@ -312,6 +316,7 @@ def test_the_decided_class_is_the_largest_where_rounding_makes_probabilities_equ
     assert decoder.probabilities(F, np.array([True])).argmax(axis=1) == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", ALL)
 def test_without_offsets_the_class_is_exactly_that_of_the_largest_score(Model):
     X, y = skewed([0.9, 0.1])
@@ -346,6 +351,7 @@ def test_other_words_for_offsets_are_refused():
         GreenClassifier(class_offsets="yes").fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 def test_leave_one_out_probabilities_go_by_the_same_rule(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])

@@ -116,6 +116,7 @@ def test_ours_standardise_only_where_units_differ(balance):
     assert features(mixed, ours=False) is mixed.X
 
 
+@pytest.mark.slow
 def test_standardised_sets_at_hand(data_folder):
     names = [name for name in DATASETS if name in run.available(DATASETS, data_folder)]
     assert {name for name in names if units_differ(load(name, data_folder).X)} <= {"MobileKSD", "Swarm"}

@@ -237,6 +237,7 @@ def test_a_download_goes_on_where_it_stopped(server, tmp_path):
     assert len(asked) == 1, "what is there is not asked for again"
 
 
+@pytest.mark.slow
 def test_a_missing_page_is_named(server, tmp_path):
     with pytest.raises(DataError, match=r"answers 404 .* by hand and put it at"):
         transfer(f"{server[0]}/none.zip", tmp_path / "none.zip", quiet)
@@ -263,6 +264,7 @@ def test_an_archive_without_the_file_says_what_it_holds(tmp_path):
         unpack(tmp_path / "a.zip", ("wanted.csv",), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, "another"])
 def test_fetch_unpacks_reads_and_checks(server, tmp_path, monkeypatch, content):
     address, files, _ = server

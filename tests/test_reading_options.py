@@ -45,6 +45,7 @@ def folder(tmp_path, monkeypatch):
 # Encodings ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "mac_roman", "UTF8"])
 def test_text_of_another_encoding_is_read_as_the_same_table(folder, encoding):
     text = clothes().write_csv()
@@ -59,6 +60,7 @@ def test_text_of_another_encoding_is_read_as_the_same_table(folder, encoding):
         assert set(pl.read_csv("p.csv")["größe"]) == {"groß", "übergroß"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 def test_text_of_another_encoding_is_read_in_blocks_too(folder, encoding, capsys):
     text = clothes().write_csv()
@@ -174,6 +176,7 @@ def rows(folder):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["rows", "rows/r*.parquet"])
 def test_a_folder_that_fits_is_labelled_as_one_file(rows, capsys, table):
     facts = []
@@ -186,6 +189,7 @@ def test_a_folder_that_fits_is_labelled_as_one_file(rows, capsys, table):
     assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet("a.parquet"))
 
 
+@pytest.mark.slow
 def test_a_folder_that_fits_takes_all_options_and_formats(rows, capsys):
     assert run("label", "rows", "-t", "größe", "--method", "green", "-o", "a.parquet", "-q", "--save", "m.green") == 0
     for out in ("b.csv", "b.xlsx", "b.jsonl"):
@@ -257,6 +261,7 @@ def test_a_link_that_leads_nowhere_is_no_folder_for_parts(rows, capsys, more):
     assert Path("out").is_symlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--memory-limit", "0"]])
 @pytest.mark.parametrize(
     ("full", "sentence", "there"),
@@ -336,6 +341,7 @@ def test_minus_one_is_asked_about_where_it_is_seen(folder, capsys):
     assert any("--unlabelled -1" in warning for warning in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "question"),
     [

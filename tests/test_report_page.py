@@ -212,6 +212,7 @@ def test_page_loads_nothing():
     assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
 
 
+@pytest.mark.slow
 def test_two_writes_are_equal_and_leave_one_file(tmp_path):
     outcome = outcome_of(["ant", "bee", "cat"], n=200)
     for title in ("one.html", "two.html"):

@@ -192,6 +192,7 @@ def test_pandas_comes_back_as_pandas(before, filled):
     pd.testing.assert_frame_equal(third, again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["Int64", "float64", "object", "category"])
 def test_numbers_as_classes_survive_the_gaps_of_pandas(before, dtype):
     """Where a column of whole numbers has gaps, pandas makes fractions of them: 2 becomes 2.0."""
@@ -356,6 +357,7 @@ def corrected(path, to):
             frame[30 * i : 30 * i + 30].write_parquet(Path(to) / f"p{i}.parquet", row_group_size=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", ["csv", "tsv", "xlsx", "jsonl", "parquet"])
 def test_every_format_goes_through_two_rounds(folder, extension, capsys):
     words = ["-t", "kind", "--method", "green", "--json"]
@@ -399,6 +401,7 @@ def first(folder, words):
     return "first.csv"
 
 
+@pytest.mark.slow
 def test_blocks_give_the_second_round_of_memory(folder, capsys):
     words = ["-t", "kind", "--method", "anchored", "--json"]
     assert run("label", "t.csv", *words, "-o", "one.csv") == 0

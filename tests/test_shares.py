@@ -137,6 +137,7 @@ def test_refinement_equals_spreading_all_decisions_anew():
     assert_array_equal(found, slow_refine(model.scores_, model.fitted_.labels, wanted, G))
 
 
+@pytest.mark.slow
 def test_refinement_needs_few_digits(rng):
     X, y = digits()
     model = GreenClassifier(solver="cg").fit(X, keep_labels(y, 2, random_state=0))

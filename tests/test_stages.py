@@ -80,6 +80,7 @@ def test_the_times_of_label_table_are_all_of_its_time(clock, frame):
     assert list(result.seconds) == ["features", "experts", "labels", "check", "other"]
 
 
+@pytest.mark.slow
 def test_the_times_of_label_are_the_whole_run(clock, frame, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame.write_csv("t.csv")

@@ -51,6 +51,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.slow
 def test_help_and_refusals_load_no_numerical_library(folder):
     code = f"""
 import contextlib, io, sys
@@ -159,6 +160,7 @@ def test_an_interrupt_while_a_library_loads_is_silent(folder, name):
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["demo"], ["paper", "list"], ["paper", "run", "rings"]])
 def test_every_command_loads_its_libraries_so(folder, words):
     code = KILL_AT.format(name="scipy", words=words)

@@ -94,6 +94,7 @@ def left(folder):
 # The same predictions -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["rows", "rows/r*.parquet", "goods.parquet"])
 def test_blocks_of_parquet_give_the_answers_of_memory(folder, expected, table):
     assert run("label", table, "-t", "kind", "--memory-limit", "0", "-o", "out/", "-q") == 0
@@ -160,6 +161,7 @@ def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     assert "Wrote rows-labelled/" in said
 
 
+@pytest.mark.slow
 def test_a_model_of_blocks_is_that_of_memory_and_predicts_in_blocks(folder, expected):
     assert run("label", *ROWS, "--save", "m.green", "-q") == 0
     new = goods().drop("kind")
@@ -375,6 +377,7 @@ def test_an_interrupt_leaves_nothing(folder):
     assert left(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_a_forced_folder_takes_the_place_of_the_old_one(folder, monkeypatch, has_exchange):
     if not has_exchange:

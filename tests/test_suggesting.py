@@ -137,6 +137,7 @@ def test_the_sketch_is_made_once_for_a_graph(monkeypatch, Model, blobs, few):
     assert suggest(model, 3) == before
 
 
+@pytest.mark.slow
 def test_a_sketch_goes_with_its_graph(blobs, few):
     from greenlabel.inspection.suggesting import SKETCHES
 

@@ -37,6 +37,7 @@ def is_right(frame):
     return frame["kind"].to_list() == ["tool", "toy"] * 60
 
 
+@pytest.mark.slow
 def test_label_report_save_and_predict(folder, capsys):
     code = run("label", "shop.csv", "--target", "kind", "-o", "out.parquet", "--report", "r.html", "--save", "m.green")
     assert code == 0
@@ -91,6 +92,7 @@ def test_a_pipe_carries_the_table_and_nothing_else(folder):
     assert b"120" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", ["tsv", "parquet", "jsonl", "xlsx"])
 def test_every_format_goes_in_and_out(folder, extension):
     assert run("label", "shop.csv", "-t", "kind", "-o", "first.csv", "-q") == 0
@@ -102,6 +104,7 @@ def test_every_format_goes_in_and_out(folder, extension):
     assert is_right(filled)
 
 
+@pytest.mark.slow
 def test_a_vector_column_and_vectors_beside_the_table(folder):
     V = np.random.default_rng(0).normal(size=(120, 5)) + 6 * (np.arange(120) % 2)[:, None]
     kinds = pl.read_csv("shop.csv").select("kind")
@@ -128,6 +131,7 @@ def test_columns_can_be_chosen_and_unsure_rows_left_empty(folder, capsys):
     assert 0 < facts["rows_left_empty"] == frame["kind"].null_count()
 
 
+@pytest.mark.slow
 def test_shares_come_from_a_file(folder):
     (folder / "shares.csv").write_text("kind,share\ntool,0.7\ntoy,0.3\n")
     (folder / "shares.json").write_text('{"tool": [0.65, 0.75], "toy": [0.25, 0.35]}')

@@ -39,6 +39,7 @@ def result(request):
 # TableResult
 
 
+@pytest.mark.slow
 def test_suggestions_are_those_of_the_model_with_names_for_codes(result):
     found, plain = result.suggest(6), suggest(result.model, 6)
     assert [one.row for one in found] == [one.row for one in plain]
@@ -158,6 +159,7 @@ def test_without_a_model_the_page_is_as_before():
     assert "a good choice to label next" in page
 
 
+@pytest.mark.slow
 def test_a_table_in_blocks_keeps_the_least_confident_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     insects().write_csv("t.csv")

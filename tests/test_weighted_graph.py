@@ -24,6 +24,7 @@ MODELS = {"candidates": GreenClassifier, "anchored": AnchoredGreenClassifier}
 # mu ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_rows", [200_000, 100], ids=["knn", "anchored"])
 def test_mu_of_the_blend_is_the_one_that_its_graph_chose(max_rows, noisy, monkeypatch):
     monkeypatch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", max_rows)
