@@ -295,6 +295,11 @@ def bars(kept: dict[str, Any]) -> str:
     return markdown(("measure", "bar", "aim", "one run, all rows", "mean of the samples"), lines)
 
 
+def missing(kept: dict[str, Any]) -> str:
+    names = [TITLES.get(name, name.capitalize()) for name in [*PAPERS, *BUNDLED, *GENERATED] if name not in kept]
+    return f"Not measured yet: {', '.join(names)}. " if names else ""
+
+
 def page(kept: dict[str, Any]) -> str:
     commits = ", ".join(sorted({entry["commit"] for entry in kept.values()}))
     day = max(entry["date"] for entry in kept.values())
@@ -305,7 +310,7 @@ def page(kept: dict[str, Any]) -> str:
             f"Accuracy of `GreenClassifier()` on the rows without a label; random is the\nmean of {DRAWS} draws that "
             f"do not know the classes. At most {MAX_ROWS:,} rows of each data set, scaled by the blend's rule.",
             bars(kept),
-            "What was tried and what it changed is in [what was tried](queries_tried.md).",
+            missing(kept) + "What was tried and what it changed is in [what was tried](queries_tried.md).",
             "## Learning curves",
             curves(kept),
             "## How much of it is luck",

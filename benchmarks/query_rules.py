@@ -12,7 +12,7 @@ from greenlabel import GreenClassifier
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
-from greenlabel.inspection.coverage import Kernel, leave_one_out_means, margins, next_rows, trust
+from greenlabel.inspection.coverage import Kernel, copies, leave_one_out_means, margins, next_rows, trust
 from greenlabel.inspection.sketch import sketch
 
 PER_CLASS = (1, 2, 5, 10)
@@ -73,6 +73,7 @@ def coverage(task: Task, total: int) -> list[int]:
     """Ours, in batches of a tenth of the labels there are, at most ten."""
     Z = sketch(task.X, np.random.default_rng(0))
     kernel = Kernel.of((Z.T @ Z).toarray())
+    copy = copies(Z)
     rows: list[int] = []
     while len(rows) < total:
         labelled = np.array(rows, int)
@@ -81,7 +82,7 @@ def coverage(task: Task, total: int) -> list[int]:
             told = trust(leave_one_out_means(kernel, Z[labelled], task.y[labelled], task.n_classes), task.y[labelled])
             sure = told * margins(model.label_distributions_)
         n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure)]
+        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure, copy=copy)]
     return rows
 
 

@@ -11,6 +11,7 @@ from greenlabel.inspection.coverage import (
     SHIFT,
     Kernel,
     anchor_means,
+    copies,
     correlations,
     gains,
     green_kernel,
@@ -208,3 +209,25 @@ def test_repeated_rows_cost_no_anchors(rng):
     """Few different rows are all anchors, however often each of them stands there."""
     X = rng.normal(size=(20, 3))[rng.integers(0, 20, 400)]
     assert sketch(X, rng).shape == (400, 20)
+
+
+def test_copies_are_equal_rows(rng):
+    number = rng.integers(0, 20, 400)
+    copy = copies(sketch(rng.normal(size=(20, 3))[number], rng))
+    assert len(set(zip(number.tolist(), copy.tolist(), strict=True))) == len(set(copy.tolist())) == 20
+
+
+def test_copies_of_one_row_get_at_most_their_share_of_the_labels_rounded_up(rng):
+    number = rng.choice(13, 1000, p=np.arange(1, 14) ** 2 / 819)
+    Z = sketch(rng.normal(size=(13, 3))[number], rng)
+    rows = [pick.row for pick in next_rows(Kernel.of((Z.T @ Z).toarray()), Z, 60, np.arange(0), copy=copies(Z))]
+    for n_labels in (13, 30, 60):
+        for k in range(13):
+            taken, size = sum(number[row] == k for row in rows[:n_labels]), (number == k).sum()
+            assert taken <= -(-size * n_labels // 1000)
+
+
+def test_all_rows_come_in_the_end_where_copies_are_held_back(rng):
+    Z = sketch(rng.normal(size=(5, 3))[rng.integers(0, 5, 60)], rng)
+    kernel = Kernel.of((Z.T @ Z).toarray())
+    assert len(next_rows(kernel, Z, 100, np.arange(3), excluded=np.arange(3, 9), copy=copies(Z))) == 51

@@ -14,6 +14,8 @@ anchors, which knows no labels:
 The next row is that of the anchor a of the largest gain whose z_ia (1 - trust margin_i) is largest. It counts as a
 label at once, whatever its class will be: cover and evidence grow, and the next gain is that of the rows that are left.
 So a batch spreads by itself.
+Copies of one row get at most their share of the labels, rounded up: where few different rows stand for all, a label may
+never quite cover an anchor between them, which would ask for the same row again and again.
 Components that no label reaches have cover and evidence 0: they come first, the largest before the others.
 
 A sure prediction lowers the need only as far as predictions have earned it. Trust is what leave-one-out gets right
@@ -46,6 +48,7 @@ SHIFT = 0.03  # s: the smaller, the further a label reaches
 ALPHA = 1.0  # evidence at which half of the need is left: as much as an own label says
 DOUBT = 2  # labels that count as wrong beside those that there are
 MIN_WORTH = 1e-6  # a row that is quite sure can be had, too, when no other is left
+MARK_DIGITS = 9  # to which marks of equal rows agree
 ANCHORS_AT_ONCE = 256  # rows of K that fit in the processor's cache
 
 
@@ -184,6 +187,27 @@ def margins(P: Floats) -> Floats:
     return first - second
 
 
+def copies(Z: sp.csr_array) -> Ints:
+    """Numbers (n,) from 0 of the different rows of Z: equal rows have the same one."""
+    marks = Z @ np.random.default_rng(0).random(Z.shape[1])
+    return np.asarray(np.unique(marks.round(MARK_DIGITS), return_inverse=True)[1])
+
+
+def within_share(copy: Ints, labelled: list[int]) -> Bools:
+    """Which rows (n,) may come next, so that copies of one row have at most their share of the labels, rounded up."""
+    size = np.bincount(copy)
+    taken = np.bincount(copy[labelled], minlength=len(size))
+    return np.asarray(taken < np.ceil(size * (len(labelled) + 1) / len(copy)))[copy]
+
+
+def best_row(Z: sp.csr_array, gain: Floats, worth: Floats) -> tuple[int, int] | None:
+    """The row, and its anchor, of the largest gain among those that have a row of any worth; None where none has."""
+    has_rows = np.asarray(Z.T @ (worth > 0).astype(float)) > 0
+    anchor = int(np.where(has_rows, gain, -1.0).argmax())
+    row = row_of_anchor(Z, anchor, worth)
+    return None if row is None else (row, anchor)
+
+
 def next_rows(
     kernel: Kernel,
     Z: sp.csr_array,
@@ -191,12 +215,13 @@ def next_rows(
     labelled: Ints,
     sure: Floats | None = None,
     excluded: Ints | None = None,
+    copy: Ints | None = None,
 ) -> list[Pick]:
     """The rows to label next, best first.
 
     Z (n, m) of all rows; ``labelled`` rows count as labels, ``excluded`` ones do not, and neither comes. Fewer rows
     than were wanted come only where no more are left. ``sure`` (n,) is trust times margin, below 1; nothing before
-    there are predictions.
+    there are predictions. ``copy`` (n,) from ``copies(Z)`` keeps equal rows to their share of the labels.
     """
     n, m = Z.shape
     if len(kernel.H) != m:
@@ -207,17 +232,17 @@ def next_rows(
     worth[labelled] = 0
     if excluded is not None:
         worth[excluded] = 0
-    covered = Covered.by(kernel, Z[labelled])
-    is_open = kernel.mass > 0
+    covered, labels = Covered.by(kernel, Z[labelled]), [int(row) for row in labelled]
     picks: list[Pick] = []
-    while len(picks) < n_rows and is_open.any():
-        weight = kernel.mass * need(covered.evidence, sure_anchors)
-        anchor = int(np.where(is_open, gains(kernel.K, weight, covered.cover), -1.0).argmax())
-        row = row_of_anchor(Z, anchor, worth)
-        if row is None:
-            is_open[anchor] = False
-            continue
+    while len(picks) < n_rows:
+        gain = gains(kernel.K, kernel.mass * need(covered.evidence, sure_anchors), covered.cover)
+        found = None if copy is None else best_row(Z, gain, worth * within_share(copy, labels))
+        found = found or best_row(Z, gain, worth)
+        if found is None:
+            break
+        row, anchor = found
         worth[row] = 0
+        labels.append(row)
         before, covered = covered, covered.joined(Covered.by(kernel, Z[[row]]))
         picks.append(Pick(row, anchor, float(kernel.mass[covered.cover > before.cover].sum())))
     return picks
