@@ -147,7 +147,8 @@ def test_the_terminal_shows_the_rows_and_writes_nothing(folder, capsys):
     assert sorted(folder.iterdir()) == before
 
 
-def test_the_headline_counts_labels_and_names_classes(folder, capsys):
+def test_the_headline_counts_labels_and_names_classes(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # a narrow terminal shows fewer columns
     assert run("suggest", "two.csv", "-t", "kind", "-n", 2) == 0
     said = capsys.readouterr().out
     assert said.startswith("120 rows, 3 labels so far (ant, bee); label these next:")

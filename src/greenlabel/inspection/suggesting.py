@@ -24,7 +24,7 @@ from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
 from greenlabel.graph.scaling import find_scaling
 from greenlabel.inspection.checks import check_model, check_rows
-from greenlabel.inspection.coverage import Kernel, Pick, leave_one_out_means, margins, next_rows, trust
+from greenlabel.inspection.coverage import Kernel, Pick, copies, leave_one_out_means, margins, next_rows, trust
 from greenlabel.inspection.printing import as_text
 from greenlabel.inspection.sketch import graph_sketch, sketch
 from greenlabel.labels.encoding import Labels
@@ -64,16 +64,18 @@ class Sketch:
 
     Z: sp.csr_array
     kernel: Kernel
+    copy: Ints  # (n,) a number for each different row of Z
     nodes: AllDistinct  # which rows are equal, where that is known
 
     @classmethod
     def of(cls, Z: sp.csr_array, gram: Floats | None = None, nodes: AllDistinct | None = None) -> "Sketch":
-        return cls(Z, Kernel.of((Z.T @ Z).toarray() if gram is None else gram), nodes or AllDistinct())
+        kernel = Kernel.of((Z.T @ Z).toarray() if gram is None else gram)
+        return cls(Z, kernel, copies(Z), nodes or AllDistinct())
 
     def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
         """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
         left_out = np.union1d(excluded, self._copies(labelled))
-        rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out))
+        rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out, self.copy))
         if len(rows) == n or len(left_out) == len(excluded):
             return rows
         seen = np.concatenate([labelled, rows])
