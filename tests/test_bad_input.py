@@ -223,6 +223,7 @@ def test_both_infinities_are_refused_without_a_warning_of_arithmetic(Model, blob
         Model().fit(X, few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_new_rows_that_are_not_finite_are_refused(Model, bad, blobs, few):
     model = Model().fit(blobs[0], few)

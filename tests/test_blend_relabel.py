@@ -60,6 +60,7 @@ def fits(monkeypatch):
 # What is fitted again ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_few_labels_more_fit_one_model_of_each_row_expert(clouds, fits):
     X, y, few = clouds
     model = BlendedClassifier(random_state=0).fit(X, few)
@@ -75,6 +76,7 @@ def test_a_few_labels_more_fit_one_model_of_each_row_expert(clouds, fits):
     assert len(fits) == 4 * 6 - 5  # five folds; those of the trees have fewer trees, and are not counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [-1, 1], ids=["gone", "changed"])
 def test_a_label_that_was_taken_back_is_forgotten_by_all_folds(code, clouds):
     X, _, few = clouds
@@ -184,6 +186,7 @@ def test_the_model_of_all_labels_knows_the_new_ones(clouds):
 # Honesty ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_evidence_of_a_new_row_does_not_know_its_label(clouds):
     X, _, few = clouds
     row = np.flatnonzero(few == -1)[3]
@@ -223,6 +226,7 @@ def test_labels_in_between_do_not_matter(clouds):
     assert float(winding.estimated_accuracy_) == float(straight.estimated_accuracy_)
 
 
+@pytest.mark.slow
 def test_a_label_more_than_are_left_out_in_folds_is_learned_anew(clouds, monkeypatch):
     """One division instead of two: the evidence of the fit has another shape."""
     monkeypatch.setattr("greenlabel.blend.weights.MAX_TESTED", 60)

@@ -120,6 +120,7 @@ def test_the_graph_does_not_lead_where_it_knows_nothing():
     assert accuracy(model, y, few) > accuracy(GreenClassifier().fit(X, few), y, few) + 0.1
 
 
+@pytest.mark.slow
 def test_columns_of_different_units_are_put_on_one_scale(blobs, few):
     X, y = blobs
     wider = np.column_stack([X, 1e4 * np.random.default_rng(0).normal(size=60)])
@@ -190,6 +191,7 @@ def test_one_label_per_class_has_the_documented_weights(blobs):
     assert_array_equal(leave_one_out(model), np.zeros((3, 3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [2, 3])
 def test_few_labels_per_class_work(per_class, blobs):
     X, y = blobs

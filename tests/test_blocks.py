@@ -97,6 +97,7 @@ def test_few_columns_and_features_of_any_size_give_the_same_bits_in_blocks(moons
         assert_allclose(whole.scores_, fitted(X, few, n_anchors=30).scores_, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anchors", ["kmeans", "random", "given"])
 def test_all_kinds_of_anchors_are_those_of_the_array(anchors, data, tmp_path):
     X, y = data
@@ -160,6 +161,7 @@ def test_labels_may_be_a_column_of_the_files(data, expected, tmp_path):
     assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(D)]
 
 
+@pytest.mark.slow
 def test_a_step_makes_features_of_tables_block_by_block(data, expected, tmp_path):
     """What a command for tables does: features fitted on a sample, then rows in blocks."""
     X, y = data

@@ -228,6 +228,7 @@ def test_a_pickle_predicts_as_the_model(variant, blobs, few, new_rows):
     assert_array_equal(again.relabel(blobs[1]).scores_, model.relabel(blobs[1]).scores_)
 
 
+@pytest.mark.slow
 def test_a_pipeline_predicts_as_its_steps(Model, blobs, few, new_rows):
     scaler = StandardScaler().fit(blobs[0])
     pipeline = make_pipeline(StandardScaler(), Model(random_state=0)).fit(blobs[0], few)

@@ -116,6 +116,7 @@ def test_a_duplicate_of_a_labelled_row_gets_its_class(GraphModel):
     assert_array_equal(model.transduction_, np.tile(np.arange(20) % 2, 2))
 
 
+@pytest.mark.slow
 def test_a_constant_column_changes_nothing(Model, blobs, few):
     X = blobs[0]
     wider = np.column_stack([np.full(60, 3.0), X, np.zeros(60)])
@@ -526,6 +527,7 @@ def test_the_type_of_the_numbers_does_not_matter(Model, dtype, whole_numbers):
     assert_allclose(model.predict_proba(typed), double.predict_proba(X.astype(float)), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_truth_values_as_features_are_zeros_and_ones(Model):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 40)
@@ -615,6 +617,7 @@ def test_a_frame_of_mixed_number_types_works(Model, blobs, few):
     same_predictions(_default(Model).fit(nullable, few), _default(Model).fit(X.astype(float), few), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_list_of_lists_works(Model, blobs, few):
     same_predictions(
         _default(Model).fit(blobs[0].tolist(), few.tolist()), _default(Model).fit(blobs[0], few), rtol=1e-12

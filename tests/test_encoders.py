@@ -68,6 +68,7 @@ def by_skrub(old, new, most=12):
     return kind, X.reshape(len(new), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drawn())
 def test_features_are_those_of_the_reference(name):
     old, new = pl.Series("x", drawn()[name]), pl.Series("x", drawn(1)[name])

@@ -335,6 +335,7 @@ def test_page_terminal_and_json_tell_one_story():
     assert f"hiding 120 given labels in turn: {right} came out right" in terminal
 
 
+@pytest.mark.slow
 def test_the_page_names_unreached_rows_and_classes_of_one_label(rng):
     X, y, given = islands(rng)
     given[given == 1] = -1

@@ -113,6 +113,7 @@ def test_rows_in_blocks_are_explained_as_rows_in_memory(blobs, few):
     assert_array_equal(found.influence, expected.influence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"class_shares": "balanced", "refine": True}], ids=["plain", "refined"])
 def test_evidence_of_experts_adds_up_to_the_scores_of_a_blend(options, blobs, few):
     model = BlendedClassifier(random_state=0, **options).fit(blobs[0], few)

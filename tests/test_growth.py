@@ -27,6 +27,7 @@ def fit(rows, n):
     return AnchoredGreenClassifier(256, random_state=0).fit(X[:n], y[:n])
 
 
+@pytest.mark.slow
 def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypatch):
     compared = []
     knn = neighbors.faiss.knn
@@ -46,6 +47,7 @@ def peak(job):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_of_an_anchored_fit_grows_by_few_bytes_a_row(rows, monkeypatch):
     monkeypatch.setattr(distances, "BLOCK_VALUES", 2**18)  # many blocks, as with millions of rows
     small, large = (peak(lambda n=n: fit(rows, n).transduction_) for n in (66_000, 80_000))

@@ -131,6 +131,7 @@ def test_a_blend_tells_its_experts(iris):
     assert "experts" in str(result)
 
 
+@pytest.mark.slow
 def test_a_value_that_means_no_label_is_filled_or_emptied(iris):
     frame = iris[0].fillna({"species": "?"})
     filled, _ = label_table(frame, "species", unlabelled="?")
@@ -380,6 +381,7 @@ def test_an_empty_target_of_new_rows_takes_the_labels_whatever_its_type(iris, mo
     assert filled["species"].to_list() == ["setosa"] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[1, 2, 3], [[1.0]] * 3])
 def test_a_target_of_new_rows_that_cannot_hold_the_classes_is_refused(iris, model_file, values):
     new = pl.from_pandas(iris[0]).head(3).with_columns(pl.Series("species", values))

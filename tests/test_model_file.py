@@ -39,6 +39,7 @@ def table():
 # What is saved answers as before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_loaded_model_answers_as_the_one_that_was_saved_to_the_last_bit(table, tmp_path, method):
     result = label_table(table, "kind", method=method)[1]
@@ -53,6 +54,7 @@ def test_a_loaded_model_answers_as_the_one_that_was_saved_to_the_last_bit(table,
         assert_array_equal(getattr(loaded.model, ask)(X), getattr(result.model, ask)(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_loaded_model_shows_itself_and_can_be_cloned(table, tmp_path, method):
     model = label_table(table, "kind", method=method)[1].model
@@ -79,6 +81,7 @@ def test_a_loaded_blend_knows_what_it_is_made_of(table, saved):
     assert loaded.refined_ is model.refined_ is False
 
 
+@pytest.mark.slow
 def test_a_blend_that_was_refined_is_saved(table, tmp_path):
     result = label_table(table, "kind")[1]
     model = BlendedClassifier(class_shares={0: 0.5, 1: (0.4, 0.6)}, refine=True, random_state=0).fit(

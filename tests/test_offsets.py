@@ -362,6 +362,7 @@ def test_leave_one_out_probabilities_go_by_the_same_rule(Model):
     assert np.mean(p.argmax(axis=1) == codes) > np.mean(q.argmax(axis=1) == codes) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Model", OURS)
 def test_a_copy_for_new_rows_carries_the_offsets(Model):
     X, y = skewed([0.8, 0.08, 0.07, 0.05])

@@ -182,6 +182,7 @@ def test_balance_needs_no_file_and_grey_levels_come_from_usps(tmp_path):
     assert load(GREY_LEVELS, tmp_path).X.tolist() == [[0, 127.5], [255, 191.25]]
 
 
+@pytest.mark.slow
 def test_the_files_at_hand_are_those_that_were_tested(data_folder):
     for name, source in SOURCES.items():
         if source.content and (data_folder / f"{source.stem}.npz").exists():
@@ -223,6 +224,7 @@ def server(request):
         served.shutdown()
 
 
+@pytest.mark.slow
 def test_a_download_goes_on_where_it_stopped(server, tmp_path):
     address, files, asked = server
     files["/a.bin"] = bytes(range(256)) * 1000

@@ -27,6 +27,7 @@ def whole(data, anchors, **options):
     return AnchoredGreenClassifier(anchors=anchors, **options).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", ["auto", 1e-4])
 @pytest.mark.parametrize("memory_limit", ["auto", 0, 6000])
 def test_parts_equal_one_fit(data, anchors, mu, memory_limit):

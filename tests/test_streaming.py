@@ -192,6 +192,7 @@ def test_predict_keeps_labels_and_adds_up_what_it_says(folder, capsys):
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_an_empty_column_of_numbers_becomes_the_classes_in_every_block(folder):
     """The type is decided by all rows: a block without labels must not have another than the next."""
     assert run("label", *ROWS, "--save", "m.green", "-q") == 0
@@ -603,6 +604,7 @@ def test_what_a_worker_refuses_is_one_sentence(folder, scheduler, capsys):
     assert left(folder) == []
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_one_sentence(folder, capsys, monkeypatch):
     monkeypatch.setattr("greenlabel.blocks.on_dask.connect", lambda address: connect(address, 0.5))
     with closing(socket.socket()) as silent:

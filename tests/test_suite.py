@@ -91,6 +91,7 @@ def starts_browser(path):
 # Markers ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_name
 def test_what_starts_dask_workers_is_marked_and_nothing_else(path):
     assert marked(path, "cluster") == reaching(path, starts_workers(path))

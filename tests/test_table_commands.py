@@ -71,6 +71,7 @@ def test_an_output_is_not_overwritten_without_force(folder, capsys):
     assert is_right(pl.read_csv("out.csv"))
 
 
+@pytest.mark.slow
 def test_json_is_json_and_quiet_is_quiet(folder, capsys):
     assert run("label", "shop.csv", "-t", "kind", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
@@ -157,6 +158,7 @@ def test_shares_that_cannot_be_used_are_refused(folder, capsys, content, sentenc
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_file(folder):
     for name in ("a.csv", "b.csv"):
         assert run("label", "shop.csv", "-t", "kind", "-o", name, "--seed", "3", "-q") == 0

@@ -51,6 +51,7 @@ def test_suggestions_are_those_of_the_model_with_names_for_codes(result):
         result.suggest(0)
 
 
+@pytest.mark.slow
 def test_an_explanation_names_the_classes(result):
     found, plain = result.explain(4), explain(result.model, 4)
     assert_allclose(found.influence, plain.influence)

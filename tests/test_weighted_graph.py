@@ -37,6 +37,7 @@ def test_mu_of_the_blend_is_the_one_that_its_graph_chose(max_rows, noisy, monkey
     assert chosen == pytest.approx(10 * model.mu_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_rows", "module"), [(200_000, "candidates"), (100, "anchored")], ids=["knn", "anchored"])
 def test_refinement_has_the_mu_of_the_given_labels(max_rows, module, noisy, monkeypatch):
     """Decisions on all rows are no labels: they choose nothing."""
