@@ -52,6 +52,7 @@ def test_mu_is_the_one_that_refitting_without_each_label_prefers(model, noisy):
     assert chosen == usual * best
 
 
+@pytest.mark.slow
 @kinds
 def test_relabel_chooses_as_a_fit_does(model, noisy):
     X, few = noisy

@@ -256,6 +256,7 @@ def test_a_column_of_another_kind_is_refused_by_name(table, name, values):
         steps.transform(table.head(2).with_columns(pl.Series(name, values)))
 
 
+@pytest.mark.slow
 def test_features_of_text_are_the_same_on_any_number_of_threads(rng):
     words = np.array(["red", "fast", "car", "green", "tree", "leaf", "blue", "sea", "wave", "gold"])
     frame = pl.DataFrame({"note": [" ".join(rng.choice(words, 5)) for _ in range(3000)]})

@@ -370,6 +370,7 @@ def test_new_rows_have_the_scale_of_the_scores(Model, blobs, few):
     assert np.median(gap) < 0.25 * np.abs(model.scores_[free]).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["bkhk", "kmeans", "random", "given"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8"])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -388,6 +389,7 @@ def test_anchored_prediction_of_unlabelled_training_rows_is_their_transduction(h
     assert_allclose(model.predict_proba(X[free]), model.label_distributions_[free], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_row_is_predicted_alike_alone_and_among_others(variant, blobs, few, new_rows):
     model = variant.fit(blobs[0], few)
     together = model.decision_function(new_rows)

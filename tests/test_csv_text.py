@@ -30,6 +30,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 21, 1000])
 @pytest.mark.parametrize("kind", TEXTS)
 def test_blocks_hold_what_the_whole_holds(tmp_path, kind, size):

@@ -515,6 +515,7 @@ def _default(Model):
     return Model(random_state=0)
 
 
+@pytest.mark.slow
 @SLOW_BLEND
 @pytest.mark.parametrize(
     "dtype", ["float32", "float16", "uint8", "int16", "int32", "uint64", "longdouble", ">f4", ">f8", "object"]
@@ -557,6 +558,7 @@ def test_features_that_must_not_be_written_to_work(Model, blobs, few):
 SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
 
 
+@pytest.mark.slow
 @SLOW_BLEND
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
 def test_sparse_features_give_the_dense_predictions(Model, kind):

@@ -206,6 +206,7 @@ def test_classes_far_from_all_labels_do_not_depend_on_the_solver(per_class):
     assert (sparse.transduction_ == dense.transduction_).mean() > 0.999
 
 
+@pytest.mark.slow
 def test_llgc_leaves_no_row_of_a_large_graph_without_a_score():
     X, y = make_moons(4000, noise=0.05, random_state=0)
     model = ConsistencyClassifier().fit(X, keep_labels(y, 1, random_state=0))

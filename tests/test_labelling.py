@@ -60,6 +60,7 @@ def test_pandas_and_polars_get_the_same_answer(iris):
     assert first["species_confidence"].tolist() == second["species_confidence"].to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_labels_every_row_and_saves(iris, method, tmp_path):
     filled, result = label_table(iris[0], "species", method=method)

@@ -51,6 +51,7 @@ def test_without_test_rows_all_unlabelled_rows_count(balance):
     np.testing.assert_array_equal(scored_rows(balance, few), few == -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_better_than_chance(balance, method):
     trial = Trial("Balance", method, 10, 0)
@@ -177,6 +178,7 @@ def wanted():
     return [Trial("Balance", *key) for key in product(("LLGC", "GF(A)"), (2, 10), (0, 1))]
 
 
+@pytest.mark.slow
 def test_results_are_kept_and_not_computed_again(balance, tmp_path, monkeypatch):
     first = carry_out(wanted(), {"Balance": balance}, Store(tmp_path / "r.jsonl"), 1, ignore)
     monkeypatch.setattr(run, "run_batch", lambda data, batch: pytest.fail("computed again"))
@@ -216,6 +218,7 @@ def test_results_of_other_data_or_another_protocol_are_not_taken(tmp_path, monke
     assert Store(path).get(trial, "abc") is None
 
 
+@pytest.mark.slow
 def test_jobs_do_not_change_the_numbers(balance, tmp_path):
     numbers = [
         {trial: (result["accuracy"], result["f1"]) for trial, result in results.items()}

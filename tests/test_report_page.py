@@ -155,6 +155,7 @@ def test_of_many_columns_the_rare_kinds_are_named_and_the_rest_is_counted():
 # Whatever comes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "outcome",
     [

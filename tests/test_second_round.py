@@ -418,6 +418,7 @@ def test_blocks_give_the_second_round_of_memory(folder, capsys):
     assert "kind_margin" not in Path("b.csv.html").read_text()
 
 
+@pytest.mark.slow
 def test_parts_of_parquet_give_the_second_round_of_memory(folder):
     words = ["-t", "kind", "--method", "anchored", "-q"]
     assert run("label", "t.csv", *words, "-o", "one.parquet") == 0

@@ -539,6 +539,7 @@ def test_a_folder_that_changes_under_the_run_is_noticed(folder, capsys, monkeypa
     assert left(folder) == []
 
 
+@pytest.mark.slow
 def test_files_may_differ_as_numbers_do_and_where_a_column_is_empty(folder):
     change = {
         0: lambda frame: frame.with_columns(kind=pl.lit(None)),
@@ -553,6 +554,7 @@ def test_files_may_differ_as_numbers_do_and_where_a_column_is_empty(folder):
     assert frame["kind"].null_count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_a_few_rows_are_enough(folder, n):
     pl.DataFrame({"x": [float(i) for i in range(n + 2)], "kind": ["a", "b", *[None] * n]}).write_csv("goods.csv")

@@ -229,6 +229,7 @@ def test_bad_usage_is_exit_code_2(folder, capsys):
     assert list(folder.iterdir()) == [folder / "shop.csv"]
 
 
+@pytest.mark.slow
 def test_predict_refuses_what_does_not_fit_and_counts_what_is_new(folder, capsys):
     assert run("label", "shop.csv", "-t", "kind", "--save", "m.green", "-q") == 0
     (folder / "few.csv").write_text("size,color\n1,red\n")

@@ -61,6 +61,7 @@ def test_an_explanation_names_the_classes(result):
     assert found.top(1)[0][0].label in ("ant", "bee")
 
 
+@pytest.mark.slow
 def test_suspects_name_the_classes_and_the_wrong_label_comes_first(result):
     found = result.suspects()
     assert (found[0].row, found[0].given, found[0].suggested) == (WRONG, "ant", "bee")
@@ -133,6 +134,7 @@ def test_the_report_shows_which_labels_say_otherwise(result, tmp_path):
     assert first[4] == ", ".join(f"row {one.row + 1} ({one.share:.0%})".replace("%", " %") for one in labels)
 
 
+@pytest.mark.slow
 def test_classes_of_any_text_cannot_become_part_of_the_page(tmp_path):
     names = [text.replace("\ud800", "") for text in STRANGE]
     for pair in pairwise(names):
