@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from accuracy import PAPERS, TITLES
 from greenlabel.graph.scaling import find_scaling
 from measures import load
 from query_rules import PEERS, PER_CLASS, Task, coverage, v_optimality
@@ -36,18 +37,9 @@ PEER_DRAWS = 3
 SAMPLES = 5
 SAMPLE_SHARE, SAMPLE_ROWS = 0.85, 1_500
 SAMPLE_DRAWS = 5
-PAPERS = ["balance", "meu_mobile_ksd", "usps", "crowdsourced_mapping", "phishing_websites", "mnist"]
 BUNDLED = ["digits", "wine", "breast_cancer", "iris"]
 GENERATED = ["skewed clouds", "many clouds", "noise columns", "moons"]
 SEVEN = ["digits", *PAPERS]  # of the bar
-TITLES = {
-    "meu_mobile_ksd": "MobileKSD",
-    "crowdsourced_mapping": "Crowdsourced",
-    "phishing_websites": "PhishingWeb",
-    "usps": "USPS",
-    "mnist": "MNIST",
-    "breast_cancer": "Breast cancer",
-}
 Array = np.ndarray[Any, Any]
 
 

@@ -16,7 +16,7 @@ label at once, whatever its class will be: cover and evidence grow, and the next
 So a batch spreads by itself.
 Copies of one row get at most their share of the labels, rounded up: where few different rows stand for all, a label may
 never quite cover an anchor between them, which would ask for the same row again and again.
-Components that no label reaches have cover and evidence 0: they come first, the largest before the others.
+Components that no label reaches have cover and evidence 0, so they gain in full: large ones come early, tiny ones wait.
 
 A sure prediction lowers the need only as far as predictions have earned it. Trust is what leave-one-out gets right
 beyond the share of the largest class, as a part of what it could; two further labels count as wrong, so that the first
