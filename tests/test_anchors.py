@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from greenlabel.graph.anchors import (
@@ -16,6 +15,7 @@ from greenlabel.graph.anchors import (
 from greenlabel.graph.neighbors import exact_search
 from greenlabel.graph.projection import principal_axes
 from helpers import reference
+from helpers.sparse import sparse_rows
 
 
 def find(how, X, m, axes, rng):
@@ -90,13 +90,13 @@ def test_as_many_anchors_as_rows_are_the_rows(rng):
 
 
 def test_sparse_rows_have_the_anchors_of_dense_ones(rng):
-    X = sp.random_array((300, 20), density=0.2, rng=rng, format="csr")
+    X = sparse_rows(300, 20, 0.2, rng)
     sparse, dense = (find("bkhk", A, 10, None, np.random.default_rng(0)) for A in (X, X.toarray()))
     assert_allclose(sparse.toarray(), dense, atol=1e-12)
 
 
 def test_wide_sparse_rows_have_anchors(rng):
-    X = sp.random_array((300, 500), density=0.02, rng=rng, format="csr")
+    X = sparse_rows(300, 500, 0.02, rng)
     assert find("bkhk", X, 10, None, rng).shape == (10, 500)
 
 

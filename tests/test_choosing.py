@@ -96,8 +96,9 @@ def test_nothing_is_tried_where_it_would_cost_more_than_the_graph(monkeypatch, n
     assert len(comparison_labels(read_labels(few, 240, "test"), CHOICE_WORK // 240)) == 180
 
 
-def test_many_anchors_are_factored_once(monkeypatch, noisy):
-    monkeypatch.setattr("greenlabel.propagators.anchored.CHOICE_ANCHORS", 59)
+def test_among_many_anchors_only_the_usual_mu_is_tried(monkeypatch, noisy):
+    monkeypatch.setattr("greenlabel.graph.mixing.DENSE_ANCHORS", 59)
+    monkeypatch.setattr("greenlabel.propagators.anchored.CHOICE_WORK", 60 * 19)
     model = AnchoredGreenClassifier(60, random_state=0).fit(*noisy)
     assert [propagator.mu for propagator in model.propagators(noisy[0]).groups[0]] == [model.mu_]
     assert model.mu_ == pytest.approx(0.03 / 240)

@@ -59,7 +59,10 @@ SIGNATURES = {
         {"n_neighbors": 10},
         {"weights": "adaptive", "graph": "knn", "random_state": None, "class_offsets": None},
     ),
-    BlendedClassifier: ({"experts": "auto"}, {"class_shares": None, "refine": "auto", "random_state": None}),
+    BlendedClassifier: (
+        {"experts": "auto"},
+        {"class_shares": None, "refine": "auto", "random_state": None, "memory_limit": "auto"},
+    ),
 }
 GRAPH_VARIANTS = {
     "green eigen": GreenClassifier(solver="eigen"),
@@ -168,7 +171,7 @@ def test_fit_returns_the_model_and_sets_what_is_promised(Model, blobs, few):
         assert isinstance(model.mu_, float)
         assert model.mu_ > 0
     if Model is AnchoredGreenClassifier:
-        assert model.anchors_.shape == (30, 2)
+        assert model.anchors_.shape == (60, 2)  # of few rows all are anchors
 
 
 def test_mu_auto_goes_by_the_mean_degree(blobs, few):
@@ -307,7 +310,7 @@ def test_relabel_touches_no_feature(graph_variant, monkeypatch, blobs, few):
 
     for name in ("nearest", "nearest_to_own"):
         monkeypatch.setattr(f"greenlabel.graph.neighbors.Search.{name}", fail)
-    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored_graph.exact_search"):
+    for name in ("knn.graph_search", "knn.knn_graph", "knn.make_graph", "anchored_graph.anchor_search"):
         monkeypatch.setattr(f"greenlabel.propagators.{name}", fail)
     monkeypatch.setattr(type(model), "_fit_graph", fail)
     monkeypatch.setattr("scipy.linalg.cho_factor", fail)

@@ -349,16 +349,17 @@ def test_the_page_names_unreached_rows_and_classes_of_one_label(rng):
 
 
 @pytest.mark.slow
-def test_a_table_in_blocks_states_what_the_same_table_in_memory_states(tmp_path, monkeypatch):
+@pytest.mark.parametrize("method", ["anchored", "auto"])
+def test_a_table_in_blocks_states_what_the_same_table_in_memory_states(method, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 400)
     X = 2.5 * rng.normal(size=(3, 4))[y] + rng.normal(size=(400, 4))
     frame = frame_of(X, np.where(rng.random(400) < 0.15, y, -1), "abc")
     frame.write_parquet("rows.parquet", row_group_size=90)
-    words = ["rows.parquet", "-t", "kind", "--only-confident", "0.6", "--json", "-q"]
+    words = ["rows.parquet", "-t", "kind", "--method", method, "--only-confident", "0.6", "--json", "-q"]
     facts = []
-    for more in (["--method", "anchored", "-o", "one.parquet"], ["--memory-limit", "0", "-o", "two.parquet"]):
+    for more in (["-o", "one.parquet"], ["--memory-limit", "0", "-o", "two.parquet"]):
         stated = run_for_json(*words, *more)
         facts.append(stated["estimated_accuracy"])
     assert facts[0] == pytest.approx(facts[1])

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
 from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.errors import ModelFileError
+from greenlabel.graph.anchor_search import InvertedSearch
 from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
 from greenlabel.graph.projection import principal_axes
 from greenlabel.tables import load_model, predict_table
@@ -27,6 +28,7 @@ from greenlabel.tables.model_files.classifiers import read_search, write_search
 from greenlabel.tables.model_files.container import ARRAYS, FACTS, FORMAT, Arrays, Part, described, split_arrays
 from greenlabel.tables.model_files.saved import SavedModel
 from helpers.model_data import FOLDER, changed, mixed_table, new_rows, nothing
+from helpers.sparse import sparse_rows
 
 FIXTURES = sorted(FOLDER.glob("model-v2-*.green"))
 
@@ -114,13 +116,11 @@ def test_what_only_the_fit_needs_is_not_saved(saved):
         assert not {"_graph", "_operator", "_component", "_near"} & set(vars(expert.model))
 
 
-@pytest.mark.parametrize("kind", [FlatSearch, Float64Search, ReducedSearch, ClusterSearch])
+@pytest.mark.parametrize("kind", [FlatSearch, Float64Search, ReducedSearch, ClusterSearch, InvertedSearch])
 def test_a_search_is_made_again_from_its_arrays_with_the_same_answers(rng, kind):
     P, X = (rng.normal(size=(n, 12)).astype(np.float32) for n in (600, 50))
-    more = (
-        [] if kind in (FlatSearch, Float64Search) else [principal_axes(P, 5), *([7] if kind is ClusterSearch else [])]
-    )
-    search = kind(P, *more)
+    more = {ReducedSearch: [principal_axes(P, 5)], ClusterSearch: [principal_axes(P, 5), 7]}
+    search = kind(P, *more.get(kind, []))
     again = read_search(through_json(write_search, search), 12)
     assert type(again) is kind
     for found, expected in zip(again.nearest(X, 9), search.nearest(X, 9), strict=True):
@@ -139,7 +139,7 @@ def through_json(write, thing):
 def test_models_of_sparse_rows_are_saved(rng, table, tmp_path):
     features = label_table(table, "kind", method="green")[1].features
     d = sum(column.n_features for column in features.used)
-    X = sp.random_array((60, d), density=0.3, rng=rng, format="csr")
+    X = sparse_rows(60, d, 0.3, rng)
     y = np.where(np.arange(60) < 20, np.arange(60) % 2, -1)
     for model in (GreenClassifier(random_state=0), AnchoredGreenClassifier(n_anchors=12, random_state=0)):
         SavedModel("y", ["u", "v"], features, model.fit(X, y)).save(tmp_path / "m.green")
@@ -147,7 +147,7 @@ def test_models_of_sparse_rows_are_saved(rng, table, tmp_path):
 
 
 def test_a_model_of_nearly_empty_rows_is_not_saved(rng, table, tmp_path):
-    X = sp.random_array((60, 3000), density=0.003, rng=rng, format="csr")
+    X = sparse_rows(60, 3000, 0.003, rng)
     model = GreenClassifier(random_state=0).fit(X, np.where(np.arange(60) < 20, np.arange(60) % 2, -1))
     with pytest.raises(ModelFileError, match="less than one number among 100 cells cannot be saved"):
         SavedModel("y", ["u", "v"], label_table(table, "kind")[1].features, model).save(tmp_path / "m.green")

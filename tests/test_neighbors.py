@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
-from greenlabel.graph import distances, neighbors
+from greenlabel.graph import clusters, distances, neighbors
 from greenlabel.graph.distances import pair_distances, row_blocks, working
 from greenlabel.graph.neighbors import (
     ClusterSearch,
@@ -128,6 +129,50 @@ def test_the_cluster_search_finds_nearly_all_neighbours_and_exact_distances(rng)
     assert_allclose(dist2[:50], np.take_along_axis(reference.squared_distances(X[:50], X), index[:50], 1), rtol=1e-4)
 
 
+@pytest.mark.parametrize("wanted", [1, 7, 40])
+def test_rows_that_look_into_all_clusters_find_the_nearest_of_all_points(rng, monkeypatch, wanted):
+    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 14)
+    Q = rng.normal(size=(300, 4)).astype(np.float32)
+    centres, group = Q[:14].copy(), rng.integers(0, 13, 300)  # no clusters at all, and one without points
+    rows = clusters.ClusteredRows(Q, centres, group)
+    found = np.concatenate([rows.candidates(block, wanted) for block in rows.blocks()])
+    dist2 = reference.squared_distances(Q, Q)
+    assert_allclose(
+        np.take_along_axis(dist2[rows.order], found, axis=1), np.sort(dist2[rows.order])[:, :wanted], atol=1e-5
+    )
+    assert_array_equal(found[:, 0], rows.order)
+
+
+def test_rows_in_clusters_of_few_points_have_fewer_candidates(rng, monkeypatch):
+    monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 2)
+    Q = (np.arange(30)[:, None] // 3 * 100 + rng.uniform(size=(30, 2))).astype(np.float32)  # ten clusters of three
+    rows = clusters.ClusteredRows(Q, Q[::3].copy(), np.arange(30) // 3)
+    found = np.concatenate([rows.candidates(block, 10) for block in rows.blocks()])
+    assert (found[:, :6] >= 0).all()
+    assert (found[:, 6:] == -1).all()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_the_points_find_each_other_as_well_as_rows_one_by_one(rng, monkeypatch, n_threads):
+    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 512)
+    X = (rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 30)) + 0.1 * rng.normal(size=(4000, 30))).astype(np.float32)
+    exact = FlatSearch(X).nearest_to_own(10)[1]
+    search = ClusterSearch(X, principal_axes(X, 8), seed=0)
+    with threadpool_limits(n_threads):
+        dist2, index = search.nearest_to_own(10)
+    one_by_one = search.nearest(X, 10, np.arange(len(X)))[1]
+    share, share_one = (
+        np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]) for found in (index, one_by_one)
+    )
+    assert share > max(0.97, share_one - 0.005)
+    assert (index != np.arange(len(X))[:, None]).all()
+    assert_allclose(dist2, pair_distances(X, X, index), rtol=1e-6)
+    again = search.nearest_to_own(10)
+    assert_array_equal(again[0], dist2)
+    assert_array_equal(again[1], index)
+
+
 def test_the_cluster_search_survives_pickling(rng):
     X = rng.normal(size=(2000, 8)).astype(np.float32)
     search = ClusterSearch(X, principal_axes(X, 8), seed=0)
@@ -141,6 +186,15 @@ def test_rows_whose_clusters_hold_too_few_points_are_searched_in_full(rng):
     dist2, index = search.nearest(X[:20], 400)
     assert np.isfinite(dist2).all()
     assert all(len(set(row)) == 400 for row in index)
+
+
+def test_a_search_in_full_is_made_only_where_a_row_needs_it(rng):
+    X = rng.normal(size=(2000, 8)).astype(np.float32)
+    search = ClusterSearch(X, principal_axes(X, 4), seed=0)
+    search.nearest_to_own(5)
+    assert "flat" not in vars(search)
+    search.nearest_to_own(1500)
+    assert "flat" in vars(search)
 
 
 def test_the_engine_fits_the_size(rng, monkeypatch):

@@ -107,7 +107,7 @@ def test_the_times_of_a_table_in_blocks_and_of_predict_are_the_whole_run(clock, 
     assert run("label", "t.csv", "-t", "kind", "--json", "--memory-limit", "1", "--save", "m.green") == 0
     seconds = json.loads(capsys.readouterr().out)["seconds"]
     assert sum(seconds.values()) == clock.whole
-    assert list(seconds) == ["start", "reading", "features", "graph", "check", "writing", "saving", "other"]
+    assert list(seconds) == ["start", "reading", "features", "experts", "check", "writing", "saving", "other"]
     for more in ([], ["--memory-limit", "1"]):
         clock.first = None
         assert run("predict", "m.green", "t.csv", "--json", "--force", *more) == 0

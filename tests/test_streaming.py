@@ -62,16 +62,29 @@ def write_all(frame, folder):
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """The table labelled in memory, and its model."""
+    """The table labelled in memory by the blend, with its model; by the anchored graph; by a blend with such graphs."""
     folder = tmp_path_factory.mktemp("memory")
     write_all(goods(), folder)
     before = Path.cwd()
     os.chdir(folder)
-    words = ["-t", "kind", "--method", "anchored", "-q"]
-    assert run("label", "goods.csv", *words, "-o", "memory.csv", "--save", "memory.green") == 0
-    assert run("label", "goods.parquet", *words, "-o", "memory.parquet") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("greenlabel.blend.experts.TREES", 10)  # as in all tests
+        words = ["-t", "kind", "-q"]
+        assert run("label", "goods.csv", *words, "-o", "memory.csv", "--save", "memory.green") == 0
+        assert run("label", "goods.parquet", *words, "-o", "memory.parquet") == 0
+        assert run("label", "goods.parquet", *words, "-o", "anchored.parquet", "--method", "anchored") == 0
+        patch.setattr("greenlabel.blend.experts.ANCHORED_ROWS", 100)
+        patch.setattr("greenlabel.blend.in_blocks.SAMPLE_ROWS", 200)
+        assert run("label", "goods.parquet", *words, "-o", "beyond.parquet") == 0
     os.chdir(before)
     return folder
+
+
+@pytest.fixture
+def beyond(monkeypatch):
+    """Few rows are too many to be read at once."""
+    monkeypatch.setattr("greenlabel.blend.in_blocks.MEMORY_ROWS", 100)
+    monkeypatch.setattr("greenlabel.blend.in_blocks.SAMPLE_ROWS", 200)
 
 
 @pytest.fixture
@@ -103,6 +116,47 @@ def test_blocks_of_parquet_give_the_answers_of_memory(folder, expected, table):
     assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "memory.parquet"))
 
 
+def test_text_of_digits_stays_text_at_once_and_in_blocks(folder):
+    kind = pl.col("kind").replace({"toy": "1", "tool": "2"})
+    goods().with_columns(kind, pl.col("row").cast(pl.String)).write_parquet("codes.parquet", row_group_size=100)
+    for out, *words in (["memory.parquet"], ["blocks.parquet", *BLOCKS]):
+        assert run("label", "codes.parquet", "-t", "kind", "-o", out, "-q", *words) == 0
+    at_once = pl.read_parquet("memory.parquet")
+    assert at_once.schema["kind"] == at_once.schema["row"] == at_once.schema["kind_predicted"] == pl.String
+    assert pl.read_parquet("blocks.parquet").equals(at_once)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_blocks_beyond_memory_give_the_answers_of_an_array_of_as_many_rows(folder, expected):
+    assert run("label", "rows", "-t", "kind", "--memory-limit", "0", "-o", "out/", "-q") == 0
+    assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "beyond.parquet"))
+    assert run("label", "rows", "-t", "kind", "--memory-limit", "70kB", "-o", "out/", "-q", "--force") == 0
+    assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "beyond.parquet"))
+
+
+def test_the_anchored_graph_alone_is_there_by_its_option(folder, expected):
+    assert run("label", "rows", "-t", "kind", "--memory-limit", "0", "--method", "anchored", "-o", "out/", "-q") == 0
+    assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "anchored.parquet"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("beyond")
+def test_a_model_and_a_report_of_blocks_beyond_memory(folder, capsys):
+    words = ["--save", "m.green", "--report", "r.html", "--json"]
+    assert run("label", *ROWS, *words) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["method"] == "BlendedClassifier"
+    assert set(facts["experts"]) == {
+        *("graph", "weighted graph", "trees", "logistic", "rbf kernel", "laplace kernel", "blend")
+    }
+    assert facts["graph"]["anchors"] > 50
+    assert "Experts" in (folder / "r.html").read_text()
+    goods().drop("kind").write_parquet("new.parquet", row_group_size=70)
+    assert run("predict", "m.green", "new.parquet", "-o", "a.parquet", "-q") == 0
+    assert run("predict", "m.green", "new.parquet", "--memory-limit", "0", "-o", "b/", "-q") == 0
+    assert pl.read_parquet("a.parquet").equals(pl.read_parquet("b/*.parquet"))
+
+
 @pytest.mark.slow
 def test_blocks_of_csv_give_the_file_of_memory(folder, expected):
     assert run("label", "goods.csv", "-t", "kind", "--memory-limit", "1kB", "-q") == 0
@@ -131,7 +185,7 @@ def test_all_options_mean_what_they_mean_in_memory(folder):
     frame.write_csv("goods.csv")
     options = ["--id", "row", "--drop", "when", "--features", "*", "--unlabelled", "?", "--scale", "standard"]
     options += ["--only-confident", "0.9", "--seed", "3", "-t", "kind", "--json"]
-    for name, more in [("a.csv", ["--method", "anchored"]), ("b.csv", ["--memory-limit", "0"])]:
+    for name, more in [("a.csv", []), ("b.csv", ["--memory-limit", "0"])]:
         assert run("label", "goods.csv", *options, *more, "-o", name) == 0
     first, second = (pl.read_csv(name) for name in ("a.csv", "b.csv"))
     assert first.equals(second)
@@ -141,7 +195,7 @@ def test_all_options_mean_what_they_mean_in_memory(folder):
 @pytest.mark.slow
 def test_the_summary_is_that_of_memory_and_counts_speed(folder, capsys):
     facts = []
-    for more in (["goods.parquet", "--method", "anchored", "-o", "a.csv"], ["rows", "-o", "b/", *BLOCKS]):
+    for more in (["goods.parquet", "-o", "a.csv"], ["rows", "-o", "b/", *BLOCKS]):
         assert run("label", *more, "-t", "kind", "--json") == 0
         facts.append(json.loads(capsys.readouterr().out))
     memory, stream = facts
@@ -261,7 +315,7 @@ def test_a_decimal_comma_is_known_from_the_sample(folder, monkeypatch):
     frame = goods().select("kind", price=pl.col("price").map_elements(lambda x: f"{x / 1000:.3f}".replace(".", ",")))
     frame = frame.with_columns(price=pl.when(pl.int_range(N) == 7).then(pl.lit("0,5")).otherwise("price"))
     frame.write_csv("goods.csv", separator=";")
-    for name, more in [("a.csv", ["--method", "anchored"]), ("b.csv", ["--memory-limit", "0"])]:
+    for name, more in [("a.csv", []), ("b.csv", ["--memory-limit", "0"])]:
         assert run("label", "goods.csv", "-t", "kind", "-q", "-o", name, *more) == 0
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
 
@@ -527,13 +581,13 @@ def test_an_output_that_exists_needs_force_and_is_a_folder_of_parts(folder, caps
 
 
 def test_a_folder_that_changes_under_the_run_is_noticed(folder, capsys, monkeypatch):
-    fit = streaming.AnchoredGreenClassifier.fit
+    fit = streaming.BlendedClassifier.fit
 
     def meddle(self, *data):
         (folder / "rows" / "r9.parquet").write_bytes((folder / "rows" / "r0.parquet").read_bytes())
         return fit(self, *data)
 
-    monkeypatch.setattr(streaming.AnchoredGreenClassifier, "fit", meddle)
+    monkeypatch.setattr(streaming.BlendedClassifier, "fit", meddle)
     assert run("label", *ROWS) == 1
     assert "files were added to rows or taken away while it was read" in capsys.readouterr().err
     assert left(folder) == []
@@ -584,6 +638,8 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
     assert run("predict", "m.green", "goods.csv", "--scheduler", scheduler, "-q", "-o", "a.csv") == 0
     assert run("predict", "m.green", "goods.csv", "-q", "-o", "b.csv") == 0
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    assert run("label", "rows", *words, "--method", "anchored", "-o", "out/", "--force") == 0
+    assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "anchored.parquet"))
     with Client(scheduler, set_as_default=False) as client:
         names = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
     assert {
@@ -594,6 +650,16 @@ def test_a_cluster_gives_the_answers_of_memory(folder, expected, scheduler):
         "predict-all-rows",
         "predict-new-rows",
     } <= names
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("beyond")
+def test_a_cluster_gives_the_answers_of_memory_beyond_it(folder, expected, scheduler):
+    assert run("label", "rows", "-t", "kind", "--scheduler", scheduler, "-o", "out/", "-q") == 0
+    assert pl.read_parquet("out/*.parquet").equals(pl.read_parquet(expected / "beyond.parquet"))
+    with Client(scheduler, set_as_default=False) as client:
+        names = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    assert {"add-up", "sum-probabilities", "nearest-anchors", "predict-all-rows"} <= names
 
 
 @pytest.mark.cluster

@@ -19,6 +19,17 @@ def two_rings(*, connected: bool = False, random_state: Any = 0) -> tuple[Floats
 
     Thin rings fall apart into two components of the graph of 20 neighbours; with ``connected`` the rings are
     blurred until they touch.
+
+    Parameters
+    ----------
+    connected : bool, default False
+        Whether the rings touch.
+    random_state : int, RandomState or None, default 0
+        Seeds the noise.
+
+    Returns
+    -------
+    X, y : (1500, 2) array, (1500,) array
     """
     rng = check_random_state(random_state)
     y = np.repeat([1, 0], [500, 1000])
@@ -31,6 +42,10 @@ def balance_scale() -> tuple[NDArray[np.uint8], NDArray[np.str_]]:
     """Balance scale, generated from its definition: all 625 combinations of two weights and two distances from 1 to 5.
 
     Columns: left weight, left distance, right weight, right distance. Classes: "B" balanced, "L" left, "R" right.
+
+    Returns
+    -------
+    X, y : (625, 4) array, (625,) array
     """
     X = np.array(list(product(range(1, 6), repeat=4)), dtype=np.uint8)
     left, right = X[:, 0].astype(int) * X[:, 1], X[:, 2].astype(int) * X[:, 3]
@@ -38,7 +53,12 @@ def balance_scale() -> tuple[NDArray[np.uint8], NDArray[np.str_]]:
 
 
 def digits() -> tuple[Floats, NDArray[np.intp]]:
-    """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn."""
+    """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn.
+
+    Returns
+    -------
+    X, y : (1797, 64) array, (1797,) array
+    """
     from sklearn.datasets import load_digits
 
     return load_digits(return_X_y=True)
@@ -48,6 +68,20 @@ def keep_labels(y: Any, per_class: int, *, random_state: Any = None) -> NDArray[
     """A copy of y in which only ``per_class`` rows of each class, drawn at random, keep their label.
 
     The others are -1, "" where labels are text, and None where they are truth values.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Labels of all rows.
+    per_class : int
+        Labels that each class keeps.
+    random_state : int, RandomState or None, default None
+        Seeds the draw.
+
+    Returns
+    -------
+    few : (n,) array
+        For ``fit``.
     """
     y = as_labels(y)
     check_integer("per_class", per_class, 1)

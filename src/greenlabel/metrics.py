@@ -19,8 +19,16 @@ Floats = NDArray[np.floating]
 def label_margin(scores: Floats, y_true: Any, classes: Any) -> float:
     """Label margin of some rows: LM_l of the labelled ones, LM_u of the unlabelled ones.
 
-    scores : (n, c)     y_true : (n,) true classes     classes : (c,) the class of each column of the scores
     Classes that no row or every row belongs to have no margin and are left out.
+
+    Parameters
+    ----------
+    scores : (n, c) array
+        Scores of the rows.
+    y_true : (n,) array
+        Their true classes.
+    classes : (c,) array
+        The class of each column of the scores.
     """
     scores, y_true = np.asarray(scores, dtype=np.float64), np.asarray(y_true)
     if len(scores) != len(y_true):
@@ -33,14 +41,32 @@ def label_margin(scores: Floats, y_true: Any, classes: Any) -> float:
 
 
 def f1_macro(y_true: Any, y_pred: Any) -> float:
-    """2 p r / (p + r) of macro precision p and macro recall r; a class that is never predicted has precision 0."""
+    """2 p r / (p + r) of macro precision p and macro recall r; a class that is never predicted has precision 0.
+
+    Parameters
+    ----------
+    y_true : (n,) array
+        True classes.
+    y_pred : (n,) array
+        Predicted ones.
+    """
     precision = precision_score(y_true, y_pred, average="macro", zero_division=0)
     recall = recall_score(y_true, y_pred, average="macro", zero_division=0)
     return float(2 * precision * recall / (precision + recall)) if precision + recall > 0 else 0.0
 
 
 def unlabelled_accuracy(y_true: Any, y_pred: Any, labelled: Any) -> float:
-    """Share of right predictions among the rows that are not marked in the boolean array ``labelled``."""
+    """Share of right predictions among the rows that carry no label.
+
+    Parameters
+    ----------
+    y_true : (n,) array
+        True classes.
+    y_pred : (n,) array
+        Predicted ones.
+    labelled : (n,) array of bool
+        Which rows carry a label and do not count.
+    """
     y_true, y_pred, labelled = np.asarray(y_true), np.asarray(y_pred), np.asarray(labelled, dtype=bool)
     if labelled.all():
         raise LabelError("every row is labelled, so no row is left to count; mark fewer rows as labelled.")
@@ -48,7 +74,21 @@ def unlabelled_accuracy(y_true: Any, y_pred: Any, labelled: Any) -> float:
 
 
 def share_interval(hits: int, trials: int, level: float) -> tuple[float, float, float]:
-    """A share, and the interval that holds the true one at this level (Wilson's, good for few trials too)."""
+    """A share, and the interval that holds the true one at this level (Wilson's, good for few trials too).
+
+    Parameters
+    ----------
+    hits : int
+        How many trials came out right.
+    trials : int
+        How many there were.
+    level : float
+        How often the interval must hold the true share, such as 0.9.
+
+    Returns
+    -------
+    share, low, high : float
+    """
     z = float(ndtri((1 + level) / 2))
     share = hits / trials
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)

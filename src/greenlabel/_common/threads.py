@@ -5,7 +5,7 @@ otherwise than one thread does. So linear algebra runs on one thread here, and t
 nothing waits, and the result of a block is the same on any number of threads.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -42,3 +42,31 @@ def in_parallel(work: Callable[[Block], Result], blocks: Iterable[Block]) -> lis
         # OpenMP counts threads for each thread that starts some, so every worker says so for itself.
         with ThreadPoolExecutor(min(len(blocks), threads), initializer=lambda: one_thread()) as pool:
             return list(pool.map(work, blocks))
+
+
+class Team:
+    """Threads that stay for many short steps, of which each waits for the one before it."""
+
+    def __init__(self, n_members: int):
+        self._n_members = n_members
+        self._others = ThreadPoolExecutor(n_members - 1) if n_members > 1 else None
+
+    def run(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:
+        """work(block) of every block, in their order; each member takes every n-th block."""
+        if self._others is None:
+            return [work(block) for block in blocks]
+        shares = [blocks[first :: self._n_members] for first in range(self._n_members)]
+        started = [self._others.submit(_all_of, work, share) for share in shares[1:]]
+        found = [_all_of(work, shares[0]), *(one.result() for one in started)]
+        return [found[i % self._n_members][i // self._n_members] for i in range(len(blocks))]
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._others is not None:
+            self._others.shutdown()
+
+
+def _all_of(work: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:
+    return [work(block) for block in blocks]

@@ -5,6 +5,9 @@
     row_experts       models that see the labelled rows only
     array_models      trees and a logistic regression as arrays, for model files
     weights           out-of-fold evidence -> weights, temperature
+    in_blocks         rows beyond memory, where an array of features would stand
+    adding            evidence of all experts, added up block by block
+    predictor         what new rows need
     fitted            experts that know the labels, added up
     classifier        BlendedClassifier
 

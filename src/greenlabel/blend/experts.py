@@ -7,25 +7,31 @@
 What an expert is stands in ``task``, those that see labelled rows only in ``row_experts``.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import check_seed
 from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel.blend.adding import ExpertInBlocks, OverAnchors, added_bytes, kept_near
+from greenlabel.blend.in_blocks import RowsInBlocks, weighted
 from greenlabel.blend.row_experts import KernelExpert, KernelRidge, RowExpert, TreesExpert
 from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
+from greenlabel.blocks.rows import Blocks
+from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
 from greenlabel.estimators.labelled import LabelledGraph
-from greenlabel.labels.encoding import evidence
+from greenlabel.graph.mixing import near_bytes
+from greenlabel.labels.encoding import Labels, evidence
 from greenlabel.operators.green import DIRECT_ROWS
+from greenlabel.propagators.anchored import ANCHORED_SHIFT
 from greenlabel.propagators.base import Propagation
 from greenlabel.propagators.candidates import Candidates
 from greenlabel.propagators.knn import GreenSettings, quick_settings
@@ -37,6 +43,7 @@ WEIGHTED_VALUES = 5_000_000  # up to so many numbers in X there is a weighted gr
 TREES = 100
 ROUGHLY = 1e-3  # tolerance of out-of-fold scores
 FINELY = 1e-8  # tolerance of the scores of a weighted graph, whose neighbours are approximate too
+FOLD_ANCHORS, ROWS_PER_ANCHOR = 1024, 4  # of the anchored graph of a fold; fewer rows have the usual number
 WHOLE = -3  # in place of a fold: the graph of all labels
 
 
@@ -52,7 +59,9 @@ class GraphExpert(Expert):
     def __init__(self, name: str, shell: GraphClassifier, X: Any, make: MakePropagators | None = None):
         self.name, self.shell, self._d = name, shell, X.shape[1]
         with same_on_all_threads(X.shape[0]):
-            self.candidates = (make or shell.propagators)(X)
+            self.candidates = (
+                propagators_in_blocks(name, shell, X) if isinstance(X, RowsInBlocks) else (make or shell.propagators)(X)
+            )
 
     def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
         self._spread(self.candidates, task)
@@ -75,7 +84,13 @@ class GraphExpert(Expert):
         return evidence_on(learned.model, rows)
 
     def _own_evidence(self, task: Task) -> Floats:
-        return evidence_on(self.model, slice(None))
+        return graph_evidence(self.model.scores_, self.model.reached_)
+
+    def in_blocks(self) -> tuple[ExpertInBlocks, Blocks | None]:
+        return over_anchors(self.model, None)
+
+    def kept_bytes(self) -> int:
+        return kept_bytes(self.candidates)
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model.fitted_.predictor.scores(X))
@@ -105,6 +120,9 @@ class WeightedGraph(Expert):
     the first labels and stay. Rows keep their folds when labels change (``divide_again``), so no graph has ever seen a
     label of the rows that it is asked for. A fold that the first labels did not have holds new rows only, whose labels
     no graph has seen: the graph of all labels serves it.
+
+    Where rows are in blocks, that of all labels is a graph of all rows, and the graphs of the folds are graphs of a
+    sample and the labelled rows: they show what such a graph is worth, predict nothing, and are not held.
     """
 
     factor: Floats  # (d,) what each feature is multiplied by
@@ -113,25 +131,41 @@ class WeightedGraph(Expert):
 
     def __init__(self, name: str, shell: GraphClassifier, make: MakePropagators, trees: str):
         self.name, self.shell, self._make, self._trees = name, shell, make, trees
-        self.graphs: dict[int, Candidates] = {}  # of each fold and of WHOLE
+        self.graphs: dict[int, Candidates] = {}  # of each fold and of WHOLE; of rows in blocks that of WHOLE
+        self._factors: dict[int, Floats] = {}  # the same, as in ``factor``
+        self._first_rows: Ints = np.arange(0)  # with the labels of the fit
 
     def _learn_folds(self, task: Task, learned: dict[str, Expert]) -> None:
-        labels, fold, first = task.labels, task.folds[0], task.nothing()[0]
+        fold, first = task.folds[0], task.nothing()[0]
         numbers = np.unique(fold[fold >= 0]).tolist()
         if not self.graphs:
-            self._build(task.X, learned[self._trees], numbers)
+            self._build(task, learned, numbers)
+        sample = None
+        if isinstance(task.X, RowsInBlocks):
+            sample = task.X.sample_with(np.union1d(self._first_rows, task.labels.rows))
 
         def spread(number: int) -> Propagation:
             out = fold == number
-            graphs = self.graphs.get(number, self.graphs[WHOLE])
-            propagation = graphs.propagate(labels.without(out), FINELY if graphs is self.graphs[WHOLE] else ROUGHLY)
-            rows = labels.rows[out]
-            first[out] = graph_evidence(propagation.scores[rows], propagation.reached[rows])
+            graph, labels = self._graph_of(number, task.labels, sample)
+            propagation = graph.propagate(labels.without(out), FINELY if graph is self.graphs[WHOLE] else ROUGHLY)
+            first[out] = graph_evidence(*propagation.scores_of(labels.rows[out]))
             return propagation
 
-        whole, *_ = in_parallel(spread, [WHOLE, *numbers])
+        with quiet_about_anchors():
+            whole, *_ = in_parallel(lambda number: keep_whole(number, spread(number)), [WHOLE, *numbers])
+        assert whole is not None
         self._set_model(whole, task)
         self.out_of_fold = task.in_all_divisions(first)
+
+    def _graph_of(self, number: int, labels: Labels, sample: tuple[Ints, Any] | None) -> tuple[Candidates, Labels]:
+        """The graph of a fold or of WHOLE, and the labels by their rows in it.
+
+        That of a fold of rows in blocks is made of the ``sample``, their numbers and features, and not held.
+        """
+        if sample is None or number == WHOLE or number not in self._factors:
+            return self.graphs.get(number, self.graphs[WHOLE]), labels
+        rows, X = sample
+        return self._make(weighted(X, self._factors[number])), among(labels, rows)
 
     def _learn_all(self, task: Task, first: Learned) -> None:
         self._set_model(self.graphs[WHOLE].propagate(task.labels, FINELY), task)
@@ -144,20 +178,36 @@ class WeightedGraph(Expert):
         return evidence_on(learned.model, rows)
 
     def _own_evidence(self, task: Task) -> Floats:
-        return evidence_on(self.model, slice(None))
+        return graph_evidence(self.model.scores_, self.model.reached_)
 
-    def _build(self, X: Any, trees: Expert, numbers: list[int]) -> None:
+    def in_blocks(self) -> tuple[ExpertInBlocks, Blocks | None]:
+        return over_anchors(self.model, self.factor)
+
+    def kept_bytes(self) -> int:
+        return kept_bytes(self.graphs[WHOLE])
+
+    def _build(self, task: Task, learned: dict[str, Expert], numbers: list[int]) -> None:
+        trees = learned[self._trees]
         assert isinstance(trees, TreesExpert)
         importances = [trees.model.feature_importances_, *trees.importances[: len(numbers)]]
-        factors = [importance_factor(importance) for importance in importances]
+        factors = dict(zip([WHOLE, *numbers], map(importance_factor, importances), strict=True))
+        self.factor, self._factors = factors[WHOLE], factors
+        if isinstance(task.X, RowsInBlocks):
+            n, c = task.X.shape[0], len(task.labels.classes)
+            limit = task.X.limit - sum(expert.kept_bytes() for expert in learned.values()) - added_bytes(n, c)
+            whole = propagators_in_blocks(self.name, self.shell, task.X, limit, self.factor)
+            self._first_rows, self.graphs = task.labels.rows, {WHOLE: whole}
+        else:
+            self.graphs = self._build_all(task.X)
 
-        def build(number: int, factor: Floats) -> Candidates:
-            made = self._make(weighted(X, factor))
+    def _build_all(self, X: Any) -> dict[int, Candidates]:
+        """Graphs of all rows in memory: that of all labels, and one for each fold."""
+
+        def build(number: int) -> Candidates:
+            made = self._make(weighted(X, self._factors[number]))
             return made if number == WHOLE else made.for_own_rows()
 
-        keys = [WHOLE, *numbers]
-        graphs = in_parallel(lambda pair: build(*pair), zip(keys, factors, strict=True))
-        self.factor, self.graphs = factors[0], dict(zip(keys, graphs, strict=True))
+        return dict(zip(self._factors, in_parallel(build, self._factors), strict=True))
 
     def evidence(self, X: Any) -> Floats:
         return graph_evidence(*self.model.fitted_.predictor.scores(weighted(X, self.factor)))
@@ -169,9 +219,27 @@ class WeightedGraph(Expert):
         return with_slim_model(super().for_prediction())
 
 
-def evidence_on(model: GraphClassifier, rows: Any) -> Floats:
+def keep_whole(number: int, propagation: Propagation) -> Propagation | None:
+    """Graphs of folds have said what they know."""
+    return propagation if number == WHOLE else None
+
+
+@contextmanager
+def quiet_about_anchors() -> Iterator[None]:
+    """No warnings of graphs of folds: where few rows are distinct, fewer anchors are right."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "n_anchors=", UserWarning)
+        yield
+
+
+def among(labels: Labels, rows: Ints) -> Labels:
+    """The labels on a part of the rows, which ascend, by their numbers there."""
+    return Labels(len(rows), labels.classes, np.searchsorted(rows, labels.rows), labels.codes)
+
+
+def evidence_on(model: GraphClassifier, rows: Ints) -> Floats:
     """Evidence for some rows of the fit of a model."""
-    return graph_evidence(model.scores_[rows], model.reached_[rows])
+    return graph_evidence(*model.fitted_.propagation.scores_of(rows))
 
 
 def graph_evidence(F: Floats, is_reached: NDArray[np.bool_]) -> Floats:
@@ -184,16 +252,49 @@ def importance_factor(importance: Floats) -> Floats:
     return np.sqrt(importance * len(importance) / total) if total > 0 else np.ones(len(importance))
 
 
-def weighted(X: Any, factor: Floats) -> Any:
-    return sp.csr_array(X * factor) if sp.issparse(X) else X * factor.astype(X.dtype)
+# Rows in blocks
+
+
+def propagators_in_blocks(
+    name: str, shell: GraphClassifier, X: RowsInBlocks, limit: float | None = None, factor: Floats | None = None
+) -> Candidates:
+    """Propagators of rows in blocks, times a factor; ``limit`` are bytes for their nearest anchors."""
+    if not isinstance(shell, AnchoredGreenClassifier):
+        raise ParameterError(
+            f"expert {name!r} ({type(shell).__name__}) needs all rows in memory, got rows in blocks; "
+            "give an AnchoredGreenClassifier instead."
+        )
+    limit = X.limit if limit is None else limit
+    own = shell.memory_limit
+    rows = X.blocks if factor is None else weighted(X, factor)
+    return shell.propagators_in_blocks(rows, X.shape[1], 1.0, max(limit, 0) if own == "auto" else own)
+
+
+def over_anchors(model: GraphClassifier, factor: Floats | None) -> tuple[ExpertInBlocks, Blocks | None]:
+    """A fitted anchored graph, as blocks of its rows are predicted, and their nearest anchors where they are held."""
+    propagation = model.fitted_.propagation
+    graph = propagation.propagator.graph
+    return OverAnchors(propagation.step, graph.anchor_search, factor), kept_near(graph)
+
+
+def kept_bytes(candidates: Candidates) -> int:
+    """Bytes of the nearest anchors that a graph of rows in blocks holds."""
+    graph = candidates.default.graph
+    is_short = graph.anchor_search.search.P.dtype == np.float32
+    return int(graph.n_kept * near_bytes(graph.anchor_search.k, graph.m, is_short))
 
 
 # The usual ones
 
 
+def is_beyond_memory(X: Any) -> bool:
+    """Whether the graphs of these rows are anchored."""
+    return isinstance(X, RowsInBlocks) or X.shape[0] > ANCHORED_ROWS
+
+
 def plain_graph(name: str, X: Any, seed: int) -> GraphExpert:
     n = X.shape[0]
-    if n > ANCHORED_ROWS:
+    if is_beyond_memory(X):
         return GraphExpert(name, AnchoredGreenClassifier(random_state=seed), X)
     shell = GreenClassifier(min(10, n - 1), random_state=seed)
 
@@ -203,15 +304,29 @@ def plain_graph(name: str, X: Any, seed: int) -> GraphExpert:
     return GraphExpert(name, shell, X, make)
 
 
-def weighted_graph(name: str, n: int, seed: int, trees: str) -> WeightedGraph:
+def weighted_graph(name: str, X: Any, seed: int, trees: str) -> WeightedGraph:
     """One of many graphs: its neighbours are approximate where rows are many, its mu is the usual one."""
-    if n > ANCHORED_ROWS:
-        anchored = AnchoredGreenClassifier(random_state=seed)
-        return WeightedGraph(name, anchored, anchored.propagators, trees)
+    n = X.shape[0]
+    if is_beyond_memory(X):
+        return WeightedGraph(name, usual_anchored(n, seed), partial(quick_anchored, seed), trees)
     k = min(10, n - 1)
     return WeightedGraph(
         name, GreenClassifier(k, solver="cg", random_state=seed), partial(quick_propagators, k, seed), trees
     )
+
+
+def usual_anchored(n: int, seed: int) -> AnchoredGreenClassifier:
+    """With the usual mu of n rows, which spares two of three systems."""
+    return AnchoredGreenClassifier(mu=ANCHORED_SHIFT / n, random_state=seed)
+
+
+def quick_anchored(seed: int, X: Any) -> Candidates:
+    """Of a sample: few anchors show what a graph is worth, and many systems of many anchors would not fit."""
+    n = X.shape[0]
+    shell = usual_anchored(n, seed)
+    if n >= ROWS_PER_ANCHOR * FOLD_ANCHORS:
+        shell.set_params(n_anchors=FOLD_ANCHORS)
+    return shell.propagators(X)
 
 
 def quick_propagators(k: int, seed: int, X: Any) -> Candidates:
@@ -227,8 +342,8 @@ def usual_experts(X: Any, seed: int) -> list[Expert]:
     n, d = X.shape
     trees = TreesExpert("trees", ExtraTreesClassifier(TREES, random_state=seed))
     found: list[Expert] = [plain_graph("graph", X, seed), trees]
-    if n * d <= WEIGHTED_VALUES:
-        found.append(weighted_graph("weighted graph", n, seed, trees.name))
+    if is_beyond_memory(X) or n * d <= WEIGHTED_VALUES:
+        found.append(weighted_graph("weighted graph", X, seed, trees.name))
     return [
         *found,
         RowExpert("logistic", LogisticRegression(max_iter=300)),

@@ -7,6 +7,7 @@
 F (n, c) scores: log-probabilities up to a constant of the row     e experts     l labelled rows
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import one_thread
+from greenlabel.blend.adding import (
+    ClassesOf,
+    CountPredictions,
+    ReachedOf,
+    ScoresOf,
+    SumProbabilities,
+    Tally,
+    add_up,
+    in_one_block,
+)
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
+from greenlabel.blend.in_blocks import RowsInBlocks
+from greenlabel.blend.predictor import BlendForPrediction, BlendPredictor
 from greenlabel.blend.task import Expert, Task, another_draw, few_added, learn_all
 from greenlabel.blend.weights import (
     NEW,
@@ -29,16 +42,19 @@ from greenlabel.blend.weights import (
     probabilities_of,
     scale_to_confidence,
 )
+from greenlabel.blocks.rows import Blocks
+from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
-from greenlabel.estimators.base import GraphClassifier
 from greenlabel.estimators.knn import GreenClassifier
 from greenlabel.estimators.labelled import LabelledGraph
+from greenlabel.graph.projection import sample_rows
 from greenlabel.graph.scaling import Scaling
 from greenlabel.labels.encoding import Labels, evenly, evidence
-from greenlabel.labels.estimates import Estimate, Filled, estimate_accuracy
+from greenlabel.labels.estimates import Estimate, estimate_accuracy
 from greenlabel.labels.label_shift import suggested_shares
 from greenlabel.labels.shares import offsets, read_shares, refine, refinement_pays
-from greenlabel.propagators.base import Predictor, Propagator
+from greenlabel.operators.predictions import BlockPredictions, PredictAllRows, PredictRows, Probabilities
+from greenlabel.propagators.base import Propagator
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -46,6 +62,7 @@ Bools = NDArray[np.bool_]
 
 ESTIMATE_ROWS = 2_000  # out-of-fold rows that the accuracy is estimated from; more tell no more
 GRAPH_MAY_TRAIL = 0.02  # refine="auto": out-of-fold accuracy that the graph may lie behind the blend
+SHARE_ROWS = 200_000  # whose scores show the offsets that meet class shares
 
 
 @dataclass(frozen=True)
@@ -95,95 +112,19 @@ class FirstLabels:
         return cls(replace(labels), of_row)
 
 
-@dataclass(frozen=True)
-class LogDecoder:
-    """From log-probabilities to classes and probabilities. Other experts know what the graph does not reach."""
-
-    classes: NDArray[Any]  # (c,)
-
-    @property
-    def offsets(self) -> Floats:
-        return np.zeros(len(self.classes))
-
-    def classify(self, F: Floats, is_reached: Bools) -> NDArray[Any]:
-        return self.classes[F.argmax(axis=1)]
-
-    def probabilities(self, F: Floats, is_reached: Bools) -> Floats:
-        return probabilities_of(F)
-
-    def adjusted(self, F: Floats) -> Floats:
-        return F
-
-
-@dataclass(frozen=True)
-class BlendPredictor(Predictor):
-    """New rows by all experts, or by the refined graph."""
-
-    experts: list[Expert]
-    blend: Blend
-    scaling: Scaling | None
-    class_offsets: Floats  # (c,) that draw the scores to the shares of the classes
-    refined: GraphClassifier | None = None
-    scale: float = 1.0  # of the evidence of the refined graph
-
-    def scores(self, X: Any) -> tuple[Floats, Bools]:
-        X = self.scaled(X)
-        if self.refined is not None:
-            F = self.refined_scores(X)
-        else:
-            parts = (scale * expert.evidence(X) for expert, scale in zip(self.experts, self.blend.scales, strict=True))
-            F = sum(parts) + self.class_offsets
-        return F, np.ones(X.shape[0], bool)
-
-    def refined_scores(self, X: Any) -> Floats:
-        assert self.refined is not None
-        return self.scale * evidence(self.refined.fitted_.predictor.scores(X)[0] + self.class_offsets)
-
-    def scaled_evidence(self, found: dict[str, Floats]) -> dict[str, Floats]:
-        """The evidence of each expert as it is added up, and what draws scores to class shares: all parts of F."""
-        parts = {name: scale * A for (name, A), scale in zip(found.items(), self.blend.scales, strict=True)}
-        n_rows = len(next(iter(found.values())))
-        return parts | {"class shares": np.tile(self.class_offsets, (n_rows, 1))}
-
-    def scaled(self, X: Any) -> Any:
-        """New rows as the experts know rows."""
-        return X if self.scaling is None else self.scaling.apply(X)
-
-    def for_prediction(self) -> "BlendPredictor":
-        """The same with what new rows need."""
-        refined = self.refined
-        if refined is not None:
-            refined = refined.with_fitted(refined.fitted_.for_scores(), refined.n_features_in_)
-        slim = replace(self.blend, out_of_fold=self.blend.out_of_fold[:0], codes=self.blend.codes[:0])
-        experts = [expert.for_prediction() for expert in self.experts]
-        return replace(self, experts=experts, blend=slim, refined=refined)
-
-
-class BlendForPrediction:
-    """What new rows need of a blend."""
-
-    def __init__(self, labels: Labels, predictor: BlendPredictor):
-        self.labels, self.predictor = labels, predictor
-
-    @property
-    def decoder(self) -> LogDecoder:
-        return LogDecoder(self.labels.classes)
-
-    calibrated = decoder
-
-    def for_prediction(self) -> "BlendForPrediction":
-        return self
-
-
 class FittedBlend(BlendForPrediction):
-    """A blend with the rows of its fit."""
+    """A blend with the rows of its fit: their evidence in blocks, from which all that is asked of them is made."""
 
-    def __init__(self, labels: Labels, predictor: BlendPredictor, features: Any, F: Floats, folds: Ints):
-        super().__init__(labels, predictor)
-        self.features, self.scores, self.folds = features, F, folds  # (n, d) scaled, (n, c), (r, l)
+    def __init__(
+        self, labels: Labels, predictor: BlendPredictor, features: Any, added: Blocks, shift: Floats, folds: Ints
+    ):
+        """``features`` (n, d) are scaled; ``added`` are blocks of Added, to whose F ``shift`` (c,) is added."""
+        self.labels, self.predictor = labels, predictor
+        self.features, self.added, self.folds = features, added, folds
+        self.step: Any = ScoresOf(shift)  # over these blocks
 
-    def with_predictor(self, predictor: BlendPredictor, F: Floats) -> "FittedBlend":
-        return FittedBlend(self.labels, predictor, self.features, F, self.folds)
+    def with_predictor(self, predictor: BlendPredictor, added: Blocks, shift: Floats) -> "FittedBlend":
+        return FittedBlend(self.labels, predictor, self.features, added, shift, self.folds)
 
     @property
     def graph(self) -> LabelledGraph | None:
@@ -198,22 +139,63 @@ class FittedBlend(BlendForPrediction):
             raise AttributeError("no expert of this blend is a graph; add a greenlabel classifier to experts.")
         return self.graph.propagator
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows are beyond memory."""
+        return isinstance(self.features, RowsInBlocks)
+
+    @cached_property
+    def scores(self) -> Floats:
+        return np.asarray(self.added.collect(self.step, self._no_scores()))
+
     @cached_property
     def reached(self) -> Bools:
-        return np.ones(self.labels.n, bool) if self.graph is None else self.graph.reached
+        return np.asarray(self.added.collect(ReachedOf(), np.empty(0, bool)))
 
     @cached_property
     def transduction(self) -> NDArray[Any]:
-        return self.labels.classes[self.scores.argmax(axis=1)]
+        classes = self.labels.classes
+        return np.asarray(self.added.collect(ClassesOf(self.step, classes), classes[:0]))
 
     @cached_property
     def distributions(self) -> Floats:
-        return probabilities_of(self.scores)
+        return np.asarray(self.added.collect(Probabilities(self.step, self.decoder), self._no_scores()))
 
-    @property
-    def class_shares(self) -> Floats:
+    def answers(self) -> Iterator[BlockPredictions]:
+        """Class and probabilities of all rows, block by block."""
+        return self.added.map(PredictRows(self.step, self.decoder))
+
+    def probabilities_in_blocks(self) -> Iterator[tuple[Floats, Bools]]:
+        """Probabilities of all rows, and which of them a label reaches, block by block."""
+        return self.added.map(PredictAllRows(self.step, self.decoder))
+
+    def scores_of(self, rows: Ints) -> Floats:
+        """``scores`` of some rows, in any order, without a pass over the others."""
+        numbers, index = np.unique(rows, return_inverse=True)
+        parts = [self.step(found, added) for found, added in self.added.take(numbers)]
+        return np.concatenate([self._no_scores(), *parts])[index]
+
+    def _no_scores(self) -> Floats:
+        return np.empty((0, len(self.labels.classes)))
+
+    @cached_property
+    def _tally(self) -> Tally:
+        """One pass over the evidence. Where every row has a label, all are taken to have none."""
+        labelled = self.labels.rows if len(self.labels.rows) < self.labels.n else self.labels.rows[:0]
+        return self.added.sum(CountPredictions(self.step, labelled))
+
+    @cached_property
+    def class_shares(self) -> Floats:  # type: ignore[override]
         """Shares of the classes among the predictions (c,)."""
-        return np.bincount(self.scores.argmax(axis=1), minlength=self.scores.shape[1]) / self.labels.n
+        return self._tally.n_predicted / self.labels.n
+
+    @cached_property
+    def accuracy(self) -> Estimate:  # type: ignore[override]
+        """Estimated, of the rows without a label."""
+        _, codes, p_tested = self.cross_validated(ESTIMATE_ROWS)
+        estimate = estimate_accuracy(codes, p_tested, self.labels.counts, self._tally.unlabelled)
+        assert estimate is not None  # there is always a row
+        return estimate
 
     def leave_one_out(self, indices: Ints, tolerance: float = 0.0) -> Floats:
         """Out-of-fold scores, the mean over divisions; zero where a row is the only one of its class."""
@@ -254,6 +236,10 @@ class FittedBlend(BlendForPrediction):
 
     def codes_of_experts(self) -> dict[str, Ints]:
         """The class that each expert alone gives each row, as a number (n,)."""
+        if self.in_blocks:
+            raise ParameterError(
+                "predictions of single experts need all rows in memory, got rows in blocks; give fewer."
+            )
         return {
             expert.name: expert.model.transduction_
             if isinstance(expert, (GraphExpert, WeightedGraph))
@@ -261,16 +247,9 @@ class FittedBlend(BlendForPrediction):
             for expert in self.predictor.experts
         }
 
-    def estimated_accuracy(self) -> Estimate:
-        _, codes, p_tested = self.cross_validated(ESTIMATE_ROWS)
-        p = probabilities_of(self.scores[unlabelled(self.labels)])
-        filled = Filled.of(p.argmax(axis=1), p.max(axis=1), np.ones(len(p), bool), p.shape[1])
-        estimate = estimate_accuracy(codes, p_tested, self.labels.counts, filled)
-        assert estimate is not None  # there is always a row
-        return estimate
-
     def for_prediction(self) -> BlendForPrediction:
-        return BlendForPrediction(replace(self.labels), self.predictor.for_prediction())
+        slim = self.predictor.for_prediction()
+        return BlendForPrediction(replace(self.labels), slim, self.class_shares, self.accuracy)
 
 
 def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetup]:
@@ -280,27 +259,44 @@ def fit_blend(setup: BlendSetup, labels: Labels) -> tuple[FittedBlend, BlendSetu
     folds = task.folds
     experts = learn_all(setup.experts, task)
     with one_thread():  # many small steps, between which threads would only wait for each other
-        b = weigh(experts, labels, folds)
-    F: Floats = np.zeros((labels.n, len(labels.classes)))
-    for expert, scale in zip(experts, b.scales, strict=True):
-        F += scale * expert.own_evidence
-        del expert.own_evidence  # as large as F, and part of it now
-    class_offsets = suggested_offsets(b, F, labels, len(folds)) if bounds is None else np.zeros(F.shape[1])
-    predictor = BlendPredictor(experts, b, setup.scaling, class_offsets)
-    fitted = FittedBlend(labels, predictor, setup.X, F + class_offsets, folds)
+        b = weigh(experts, labels, folds, setup.X)
+    added = added_up(experts, b.scales, task)
+    shift: Floats = np.zeros(len(labels.classes))
+    if bounds is None:
+        shift = suggested_offsets(b, added, labels, len(folds))
+    fitted = FittedBlend(labels, BlendPredictor(experts, b, setup.scaling, shift), setup.X, added, shift, folds)
     if bounds is not None:
-        fitted = meet_shares(fitted, setup.refine, *bounds)
+        fitted = meet_shares(fitted, setup.refine, setup.seed, *bounds)
     return fitted, setup.learned(experts, labels, folds)
 
 
-def weigh(experts: list[Expert], labels: Labels, folds: Ints) -> Blend:
+def added_up(experts: list[Expert], scales: Floats, task: Task) -> Blocks:
+    """The evidence of all experts for all rows, added up in blocks."""
+    n, c = task.labels.n, len(task.labels.classes)
+    if isinstance(task.X, RowsInBlocks):
+        parts = [(scale, *expert.in_blocks()) for expert, scale in zip(experts, scales.tolist(), strict=True)]
+        return add_up(task.X, parts, c, task.X.limit - sum(expert.kept_bytes() for expert in experts))
+    F: Floats = np.zeros((n, c))
+    for expert, scale in zip(experts, scales, strict=True):
+        F += scale * expert.own_evidence
+        del expert.own_evidence  # as large as F, and part of it now
+    reached = (expert.model.reached_ for expert in experts if isinstance(expert, GraphExpert))
+    return in_one_block(F, next(reached, np.ones(n, bool)))
+
+
+def weigh(experts: list[Expert], labels: Labels, folds: Ints, X: Any) -> Blend:
     trust = np.array([expert.trust for expert in experts])
     tested = folds >= 0
     if not tested.any():
-        typical = np.array([typical_evidence(expert.own_evidence) for expert in experts])
+        typical = np.array([typical_evidence(some_evidence(expert, X)) for expert in experts])
         return blend_blindly(typical, len(labels.classes), trust)
     codes = np.broadcast_to(labels.codes, tested.shape)[tested]
     return blend(np.stack([expert.out_of_fold[tested] for expert in experts]), codes, trust, joint_parts(folds))
+
+
+def some_evidence(expert: Expert, X: Any) -> Floats:
+    """Of an expert for all rows in memory, or for a sample of those in blocks."""
+    return expert.evidence_on_rows(X, X.sample) if isinstance(X, RowsInBlocks) else expert.own_evidence
 
 
 def typical_evidence(A: Floats) -> float:
@@ -309,23 +305,24 @@ def typical_evidence(A: Floats) -> float:
     return float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
 
 
-def suggested_offsets(b: Blend, F: Floats, labels: Labels, n_divisions: int) -> Floats:
-    """What draws the scores towards the shares of the classes that the data suggests (c,)."""
+def suggested_offsets(b: Blend, added: Blocks, labels: Labels, n_divisions: int) -> Floats:
+    """What draws the scores towards the shares of the classes that the data suggests (c,); one pass of sums."""
     if not len(b.codes):
-        return np.zeros(F.shape[1])
-    p_mean = probabilities_of(F).mean(axis=0)
+        return np.zeros(len(labels.classes))
+    p_mean = added.sum(SumProbabilities()).mean()
     suggested = suggested_shares(probabilities_of(b.out_of_fold), b.codes, p_mean, labels.shares, n_divisions)
     return np.log(suggested / labels.shares)
 
 
-def meet_shares(fitted: FittedBlend, wanted_refine: Any, low: Floats, high: Floats) -> FittedBlend:
-    """Decisions with the wanted shares: by offsets, or by refinement over the graph."""
-    F, labels, predictor = fitted.scores, fitted.labels, fitted.predictor
+def meet_shares(fitted: FittedBlend, wanted_refine: Any, seed: int, low: Floats, high: Floats) -> FittedBlend:
+    """Decisions with the wanted shares: by offsets (from a sample of very many rows), or refined over the graph."""
+    labels, predictor = fitted.labels, fitted.predictor
     expert = graph_to_refine_on(fitted, wanted_refine, low, high)
     if expert is None:
+        F = fitted.scores_of(sample_rows(labels.n, SHARE_ROWS, np.random.default_rng(seed)))
         class_offsets = offsets(F, low, high)
-        return fitted.with_predictor(replace(predictor, class_offsets=class_offsets), F + class_offsets)
-    free = unlabelled(labels)
+        return fitted.with_predictor(replace(predictor, class_offsets=class_offsets), fitted.added, class_offsets)
+    F, free = fitted.scores, unlabelled(labels)
     confidence = float(probabilities_of(F[free]).max(axis=1).mean())
     propagator = expert.model.propagator_
     decided = refine(F, labels, low, high, propagator.solve)
@@ -336,7 +333,7 @@ def meet_shares(fitted: FittedBlend, wanted_refine: Any, low: Floats, high: Floa
     E = evidence(propagation.scores + class_offsets)
     scale = scale_to_confidence(E[free], confidence)
     refined_predictor = replace(predictor, class_offsets=class_offsets, refined=refined, scale=scale)
-    return fitted.with_predictor(refined_predictor, scale * E)
+    return fitted.with_predictor(refined_predictor, in_one_block(scale * E, fitted.reached), np.zeros(c))
 
 
 def graph_to_refine_on(fitted: FittedBlend, wanted: Any, low: Floats, high: Floats) -> GraphExpert | None:
@@ -345,6 +342,12 @@ def graph_to_refine_on(fitted: FittedBlend, wanted: Any, low: Floats, high: Floa
     graphs = [e for e in fitted.predictor.experts if isinstance(e, GraphExpert) and isinstance(e.shell, kinds)]
     if not graphs or wanted is False:
         return None
+    if isinstance(fitted.features, RowsInBlocks) and not fitted.features.can_refine:
+        if wanted == "auto":
+            return None
+        raise ParameterError(
+            "refine=True needs all rows in memory, got rows in blocks; give refine='auto' or an array."
+        )
     if wanted != "auto":
         return graphs[0]
     scores = fitted.expert_scores()

@@ -6,9 +6,10 @@ KernelRidge        least squares in the space of a kernel, with an intercept
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
 from greenlabel.blend.weights import log_evidence
 from greenlabel.graph.distances import all_distances, row_blocks
 
+ROWS_AT_ONCE = 1024  # that a model predicts, always: see by_equal_parts
 KERNEL_ROWS = 1000  # largest number of labelled rows that a kernel uses
 FEWER_TREES = 0.4  # part of the trees that a fold has at a relabel
 INTERCEPT, RIDGE = 10.0, 0.3  # added to the kernel, and to its diagonal
@@ -72,10 +74,22 @@ class RowExpert(Expert):
         return log_evidence(model.predict_proba(X))
 
     def evidence(self, X: Any) -> Floats:
-        def of_block(rows: slice) -> Floats:
-            return self._evidence(self.model, dense_if_small(X[rows]))
+        return by_equal_parts(partial(self._evidence, self.model), X)
 
-        return np.concatenate(in_parallel(of_block, row_blocks(*X.shape)))
+
+def by_equal_parts(evidence: Callable[[Any], Floats], X: Any) -> Floats:
+    """evidence(part) of parts of ROWS_AT_ONCE rows, one below the other.
+
+    Products of matrices round by their shape. The last part is filled up with copies of its last row, so that the
+    evidence of a row is the same to the last bit among any others: in memory, in any block, alone.
+    """
+
+    def of_part(start: int) -> Floats:
+        part = dense_if_small(X[start : start + ROWS_AT_ONCE])
+        n = part.shape[0]
+        return evidence(part if n == ROWS_AT_ONCE else part[np.minimum(np.arange(ROWS_AT_ONCE), n - 1)])[:n]
+
+    return np.concatenate(in_parallel(of_part, range(0, X.shape[0], ROWS_AT_ONCE)))
 
 
 def labelled_rows(task: Task) -> Any:
@@ -94,6 +108,14 @@ class TreesExpert(RowExpert):
         estimator = clone(self.estimator)
         n_trees = max(1, round(FEWER_TREES * estimator.n_estimators))
         return estimator.set_params(n_estimators=n_trees).fit(X, codes)
+
+    def evidence(self, X: Any) -> Floats:
+        """A row goes down the trees by itself: parts may be of any size, and large ones are faster."""
+
+        def of_part(rows: slice) -> Floats:
+            return self._evidence(self.model, dense_if_small(X[rows]))
+
+        return np.concatenate(in_parallel(of_part, row_blocks(*X.shape)))
 
     def _remember(self, models: list[Any]) -> None:
         self.importances = [model.feature_importances_ for model in models]
@@ -138,7 +160,11 @@ class KernelRidge:
         return self._kernel(X) @ self.coefficients
 
     def _kernel(self, X: Any) -> Floats:
-        return np.exp(-all_distances(X, self.points, absolute=self.absolute) / self.n_varying) + INTERCEPT
+        K = all_distances(X, self.points, absolute=self.absolute)
+        K /= -self.n_varying
+        np.exp(K, out=K)
+        K += INTERCEPT
+        return K
 
 
 def varying_columns(X: Any) -> int:

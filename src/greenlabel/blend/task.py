@@ -3,7 +3,8 @@
     learn(task, …)     an expert that knows the labels, with
       out_of_fold      (r, l, c) its evidence for each labelled row, learned without the fold of that row
       evidence(X)      (rows, c) for new rows; all zeros where it has nothing to say
-      own_evidence     (n, c) for the rows of the data
+      own_evidence     (n, c) for the rows of the data, where they are in memory
+      in_blocks()      a step that gives it for a block of them, where they are not
 
 An expert is not changed by learning: ``learn`` returns another one.
 """
@@ -16,6 +17,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel._common.progress import logged
+from greenlabel.blend.adding import ExpertInBlocks, RowsAlone
+from greenlabel.blend.in_blocks import RowsInBlocks
+from greenlabel.blocks.rows import Blocks
 from greenlabel.labels.encoding import Labels
 
 Floats = NDArray[np.floating]
@@ -28,7 +33,7 @@ FEW = 0.1  # of the labels of the fit
 class Task:
     """What is to be learned: rows, some of their labels, and the division of these into folds."""
 
-    X: Any  # (n, d)
+    X: Any  # (n, d), or RowsInBlocks
     labels: Labels
     folds: Ints  # (r, l)
     keeps_tests: bool = False  # whether what experts said of labelled rows at the fit still tests them
@@ -110,7 +115,8 @@ class Expert:
             expert._keep_tests(task, first)
         if first is None:
             expert.first = Learned(task.labels, expert.out_of_fold, expert.model)
-        expert.own_evidence = expert._own_evidence(task)
+        if not isinstance(task.X, RowsInBlocks):
+            expert.own_evidence = expert._own_evidence(task)
         return expert
 
     def _keep_tests(self, task: Task, first: Learned) -> None:
@@ -141,6 +147,14 @@ class Expert:
         """``own_evidence`` of some rows; X are all rows of the data."""
         return self.evidence(X[rows])
 
+    def in_blocks(self) -> tuple[ExpertInBlocks, Blocks | None]:
+        """Its evidence for blocks of all rows, and the nearest anchors of these where they are held."""
+        return RowsAlone(self.for_prediction()), None
+
+    def kept_bytes(self) -> int:
+        """What is held of all rows in blocks."""
+        return 0
+
     def for_prediction(self) -> Self:
         """A copy with what ``evidence`` needs."""
         slim = object.__new__(type(self))
@@ -151,5 +165,6 @@ class Expert:
 def learn_all(experts: list[Expert], task: Task) -> list[Expert]:
     learned: dict[str, Expert] = {}
     for expert in experts:
-        learned[expert.name] = expert.learn(task, learned)
+        with logged(f"blend: {expert.name}"):
+            learned[expert.name] = expert.learn(task, learned)
     return list(learned.values())

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
-from greenlabel.blocks.rows import Blocks, Ints, Reader, Step, in_memory, n_rows, pick
+from greenlabel.blocks.rows import Blocks, Ints, Reader, Step, Together, in_memory, n_rows, pick
 from greenlabel.blocks.rows import apply as apply_step
 from greenlabel.errors import ClusterError, DataError
 
@@ -110,6 +110,15 @@ class DaskBlocks(Blocks):
         ]
         return da.concatenate(parts)
 
+    def beside(self, others: Sequence[Blocks]) -> Blocks:
+        """The others are on Dask too: they were made of these blocks."""
+        forms = [form._tasks(form._steps) for form in (self, *others) if isinstance(form, DaskBlocks)]
+        name = f"together-{uuid4().hex}"
+        parts = [
+            delayed(put_together)(*some, dask_key_name=(name, i)) for i, some in enumerate(zip(*forms, strict=True))
+        ]
+        return DaskBlocks(parts, np.diff(self.starts).tolist(), origin=self._origin)
+
     def _tasks(self, steps: tuple[Step, ...], as_task: Delayed | None = None) -> list[Delayed]:
         """One task for each block, which does all the steps."""
         if not steps:
@@ -161,6 +170,10 @@ def take_some(block: Any, numbers: Ints, indices: Ints, steps: Steps) -> Any:
     return steps(numbers, pick(block, indices))
 
 
+def put_together(*forms: Any) -> Together:
+    return Together(forms)
+
+
 def in_groups(tasks: list[Delayed], size: int) -> list[list[Delayed]]:
     return [tasks[start : start + size] for start in range(0, len(tasks), size)]
 
@@ -194,7 +207,20 @@ def current_client() -> Client | None:
 
 
 def connect(address: str, patience: float = PATIENCE) -> Client:
-    """A client of the scheduler at an address such as tcp://host:8786; "local" starts a cluster on this machine."""
+    """A client of a Dask scheduler; fits on blocks then run on its workers.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``tcp://host:8786``; "local" starts a cluster on this machine.
+    patience : float, default 10
+        Seconds to wait for an answer.
+
+    Returns
+    -------
+    client : distributed.Client
+        Close it to end the connection.
+    """
     if address == "local":
         return start_local(dask.system.CPU_COUNT)
     if not responds(address, patience):
@@ -276,7 +302,18 @@ def from_zarr(source: str | Path | Any) -> Blocks:
 
 
 def distribute(blocks: Blocks) -> Blocks:
-    """Blocks that the workers read, from a disk that all of them see."""
+    """Blocks that the workers read, from a disk that all of them see.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        From ``open_rows``.
+
+    Returns
+    -------
+    blocks : Blocks
+        The same, read by the workers of the cluster that is connected.
+    """
     name = f"read-rows-{uuid4().hex}"
     parts = [delayed(blocks.reader(i))(dask_key_name=(name, i)) for i in range(len(blocks))]
     distributed = DaskBlocks(parts, np.diff(blocks.starts).tolist(), origin=blocks)

@@ -30,7 +30,15 @@ SUFFIXES = (".parquet", ".pq")
 
 
 class ParquetBlocks(Blocks):
-    """Row groups of one or several Parquet files, read as Arrow tables."""
+    """Row groups of one or several Parquet files, read as Arrow tables.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, a folder of files, or a pattern such as ``rows/*.parquet``.
+    without : str or None, default None
+        A column that is no feature, such as the labels.
+    """
 
     def __init__(self, path: str | Path, without: str | None = None):
         self._path = path
@@ -48,6 +56,7 @@ class ParquetBlocks(Blocks):
 
     @property
     def files(self) -> list[Path]:
+        """The files, in the order of their rows."""
         return [mark.path for mark in self._marks]
 
     @property

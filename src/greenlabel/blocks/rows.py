@@ -12,11 +12,13 @@ table, or what an earlier step made of it. A step is a function of one block alo
     blocks.keep()         the same blocks, read once and held in memory
     blocks.take(rows)     some of the rows
     blocks.collect(step)  the arrays that step makes of all blocks, as one
+    blocks.beside(others) blocks of the same rows in several forms, ``Together``
 
 The predictions for a table are source.through(features).through(nearest_anchors).map(predict).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
@@ -40,7 +42,13 @@ NPY_BYTES = 2**27  # read at once from a file
 
 
 class Blocks:
-    """What all sources share. A subclass defines reader(i), which returns a picklable function that reads block i."""
+    """What all sources share. A subclass defines reader(i), which returns a picklable function that reads block i.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Rows of each block.
+    """
 
     names: list[str] | None = None  # of the columns, where they have names
 
@@ -61,6 +69,7 @@ class Blocks:
         return range(int(self.starts[i]), int(self.starts[i + 1]))
 
     def reader(self, i: int) -> Reader:
+        """A picklable function that reads block i."""
         raise NotImplementedError
 
     def memory(self) -> int:
@@ -71,17 +80,21 @@ class Blocks:
         """Called when a pass over all blocks has ended; raises where the source has changed meanwhile."""
 
     def map(self, step: Step) -> Iterator[Any]:
+        """step(rows, block) for each block, in the order of the rows."""
         for i in range(len(self)):
             yield apply(step, self.rows(i), self.reader(i))
         self.finish()
 
     def sum(self, step: Step) -> Any:
+        """The sum of step(rows, block) over all blocks."""
         return reduce(add, self.map(step))
 
     def through(self, step: Step) -> "Blocks":
+        """The blocks that step makes of these, each when it is read."""
         return Through(self, step)
 
     def keep(self) -> "Blocks":
+        """The same blocks, read once and held in memory."""
         return Kept(list(self.map(identity)))
 
     def take(self, rows: Ints) -> list[tuple[Ints, Any]]:
@@ -100,6 +113,10 @@ class Blocks:
     def collect(self, step: Step, like: NDArray[Any]) -> Any:
         """The arrays that step makes of all blocks, as one; ``like`` has their type and, but for the rows, shape."""
         return np.concatenate([like, *self.map(step)])
+
+    def beside(self, others: "Sequence[Blocks]") -> "Blocks":
+        """The same rows in several forms; the others were made of these blocks, so that all are cut alike."""
+        return Beside([self, *others])
 
 
 def identity(rows: Sequence[int], block: Any) -> Any:
@@ -136,7 +153,15 @@ def stack(parts: list[Any]) -> Any:
 
 
 class ArrayBlocks(Blocks):
-    """An array, a sparse matrix or a memory map."""
+    """An array, a sparse matrix or a memory map.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or memory map
+        The rows.
+    block_rows : int or None, default None
+        Rows of a block; None is a quarter of a million.
+    """
 
     def __init__(self, X: Any, block_rows: int | None = None):
         super().__init__(block_sizes(X.shape[0], block_rows))
@@ -239,6 +264,38 @@ class Kept(Blocks):
 
     def keep(self) -> Blocks:
         return self
+
+
+@dataclass(frozen=True)
+class Together:
+    """Some rows in several forms."""
+
+    forms: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return n_rows(self.forms[0])
+
+    def pick(self, indices: Ints) -> "Together":
+        return Together(tuple(pick(form, indices) for form in self.forms))
+
+
+class Beside(Blocks):
+    """Blocks of several sources of the same rows, each block with its counterparts."""
+
+    def __init__(self, sources: list[Blocks]):
+        super().__init__(np.diff(sources[0].starts).tolist())
+        self._sources = sources
+
+    def reader(self, i: int) -> Reader:
+        return partial(read_together, [source.reader(i) for source in self._sources])
+
+    def finish(self) -> None:
+        for source in self._sources:
+            source.finish()
+
+
+def read_together(readers: list[Reader]) -> Together:
+    return Together(tuple(reader() for reader in readers))
 
 
 class Joined(Blocks):

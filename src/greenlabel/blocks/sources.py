@@ -20,7 +20,24 @@ from greenlabel.errors import DataError, LabelError
 
 
 def open_rows(X: Any, y: Any = None, block_rows: int | None = None) -> tuple[Blocks | None, Any]:
-    """The source of the rows, and the labels. ``block_rows`` is the number of rows of a block of an array."""
+    """The blocks of whatever holds the rows, and the labels.
+
+    Parameters
+    ----------
+    X : path, memory map, Dask or zarr array, or Blocks
+        A .npy file, Parquet files or a .zarr folder by its path. Anything else is in memory already.
+    y : (n,) array, str or None, default None
+        Labels, or the column of Parquet files that holds them.
+    block_rows : int or None, default None
+        Rows of a block of an array; None is a quarter of a million.
+
+    Returns
+    -------
+    blocks : Blocks or None
+        None where X is in memory.
+    y : (n,) array or None
+        The labels.
+    """
     source = _as_blocks(X, y if isinstance(y, str) else None, block_rows)
     if isinstance(y, str):
         if not hasattr(source, "column"):

@@ -7,6 +7,7 @@ rows may be in memory, in files or on a cluster, and more of them may come later
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -41,16 +42,20 @@ class AnchoredGreenClassifier(GraphClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default "auto"
-        More anchors are more accurate and slower. "auto" takes a quarter of the rows, at most 2,048; fewer where
-        anchors would coincide because rows are equal.
+        From 2 to a million; more are more accurate and slower. "auto" takes up to 1,024 rows all, half of more up to
+        32,768 anchors, and of more than 131,072 rows a quarter, up to 262,144 anchors or 2^28 numbers in them; fewer
+        where rows are equal. Of sparse features, and with "kmeans", it takes a quarter of the rows, at most 2,048.
     n_neighbors : int, default 5
         Anchors that each row is a mix of; fewer than there are anchors.
     mu : float or "auto", default "auto"
-        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here; a
-        tenth or ten times as much where leave-one-out on at least 20 labels prefers it.
+        The similarity that every pair of rows gains. "auto" makes n mu three percent of the degree, which is 1 here,
+        and less with more than 8,192 anchors: it falls with their square root. A tenth or ten times as much where
+        leave-one-out on at least 20 labels prefers it, with up to 25,000 anchors.
     anchors : {"bkhk", "kmeans", "random"} or (m, d) array, default "bkhk"
-        How anchors are found, or the anchors themselves; "bkhk" is balanced k-means applied hierarchically.
-    random_state : int, RandomState or None
+        How anchors are found, or the anchors themselves. "bkhk" is balanced k-means applied hierarchically; beyond
+        8,192 anchors of fewer than eight rows each, and under n_anchors="auto" on features that are not sparse, it is
+        as "random": rows drawn at random, which are better there.
+    random_state : int, RandomState or None, default None
         Seeds the choice of anchors.
     memory_limit : int or "auto", default "auto"
         Bytes for the nearest anchors of all rows, 6 per neighbour and 4 per row (more where float32 does not hold the
@@ -62,9 +67,13 @@ class AnchoredGreenClassifier(GraphClassifier):
     ----------
     classes_, scores_, label_distributions_, transduction_, class_offsets_, mu_, n_components_, reached_, n_features_in_
         As in GreenClassifier.
-    anchors_ : (m, d) the anchors
-    graph_ : the graph, read-only: ``anchors`` (m, d), ``mixing_matrix()`` Z (n, m), ``gram()`` Z'Z, ``component`` (m,)
-    operator_ : G, read-only: ``solve(Y)`` (n, c), ``columns(rows)`` (n, r), ``diagonal(rows)`` (r,)
+    anchors_ : (m, d) array
+        The anchors.
+    graph_ : AnchoredGraph
+        The graph, read-only: ``anchors`` (m, d), ``mixing_matrix()`` Z (n, m), ``gram()`` Z'Z (sparse beyond
+        2,048 anchors), ``component`` (m,).
+    operator_ : operator
+        G, read-only: ``solve(Y)`` (n, c), ``columns(rows)`` (n, r), ``diagonal(rows)`` (r,).
     """
 
     _candidates: AnchoredCandidates
@@ -96,9 +105,16 @@ class AnchoredGreenClassifier(GraphClassifier):
 
         Parameters
         ----------
-        X : rows of any kind that fit takes
-        y : (n,) labels of these rows, as in fit; None where all are unknown
-        classes : all classes that may come, as in scikit-learn; any other label is then refused
+        X : array, sparse matrix, data frame, path or Dask array
+            Rows of any kind that ``fit`` takes.
+        y : (n,) array or None, default None
+            Labels of these rows, as in ``fit``; None where all are unknown.
+        classes : array or None, default None
+            All classes that may come, as in scikit-learn; any other label is then refused.
+
+        Returns
+        -------
+        self : AnchoredGreenClassifier
         """
         with self._rollback_on_error():
             if not hasattr(self, "_candidates"):
@@ -113,7 +129,17 @@ class AnchoredGreenClassifier(GraphClassifier):
             return self._extend(graph, labels)
 
     def merge(self, other: "AnchoredGreenClassifier") -> Self:
-        """Add the rows and labels of another model that was fitted on the same anchors, after the rows of this one."""
+        """Add the rows and labels of another model that was fitted on the same anchors, after the rows of this one.
+
+        Parameters
+        ----------
+        other : AnchoredGreenClassifier
+            Fitted with the anchors of this one: ``AnchoredGreenClassifier(anchors=model.anchors_)``.
+
+        Returns
+        -------
+        self : AnchoredGreenClassifier
+        """
         if not isinstance(other, AnchoredGreenClassifier):
             raise ParameterError(f"merge takes an AnchoredGreenClassifier, got {type(other).__name__}; fit one.")
         graph, theirs = self._graph_with_rows(), other._graph_with_rows()
@@ -126,9 +152,14 @@ class AnchoredGreenClassifier(GraphClassifier):
             return self._extend(graph.with_rows_of(theirs), other._seen)
 
     def answers(self) -> Iterator[BlockPredictions]:
-        """Class and probabilities of all rows of the fit, block by block: (rows, classes, probabilities).
+        """Class and probabilities of all rows of the fit, block by block.
 
         Use it to write predictions that would not fit in memory: nothing of the size of the data is held.
+
+        Yields
+        ------
+        rows, classes, probabilities : range, (b,) array, (b, c) array
+            Of one block of b rows after the other.
         """
         fitted = self._of_rows("nearest anchors")
         return fitted.propagation.near.map(PredictRows(fitted.propagation.step, fitted.calibrated))
@@ -139,12 +170,24 @@ class AnchoredGreenClassifier(GraphClassifier):
         return fitted.propagation.near.map(PredictAllRows(fitted.propagation.step, fitted.calibrated))
 
     def predict(self, X: Any) -> Any:
-        """The class of each new row; for a Dask array a Dask array, not yet computed."""
+        """The class of each new row; for a Dask array a Dask array, not yet computed.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Dask array
+            New rows of any kind that ``fit`` takes.
+        """
         fitted = self.fitted_
         return self._collect(X, Classes(fitted.predictor.step, fitted.decoder), self.classes_[:0])
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class for each new row; for a Dask array a Dask array, not yet computed."""
+        """The probability of each class for each new row; for a Dask array a Dask array, not yet computed.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Dask array
+            New rows of any kind that ``fit`` takes.
+        """
         predictor = self.fitted_.predictor
         return self._collect(X, Probabilities(predictor.step, self._fitted.calibrated), predictor.no_scores())
 
@@ -153,6 +196,11 @@ class AnchoredGreenClassifier(GraphClassifier):
 
         For two classes it is one column, positive for the second. It says nothing about an unreached row, for which
         ``predict`` goes by the shares of the labels.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Dask array
+            New rows of any kind that ``fit`` takes.
         """
         predictor = self.fitted_.predictor
         like = predictor.no_scores()
@@ -161,13 +209,31 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def propagators(self, X: Any) -> AnchoredCandidates:
         """As in other classifiers; X may be blocks of rows."""
-        rows = X if isinstance(X, Blocks) else ArrayBlocks(X)
+        if isinstance(X, Blocks):
+            return self.propagators_in_blocks(X, self.n_features_in_, self._unit, self.memory_limit)
+        return self.propagators_in_blocks(ArrayBlocks(X), X.shape[1], 1.0, self.memory_limit)
+
+    def propagators_in_blocks(
+        self, rows: Blocks, d: int, unit: float | None, memory_limit: float | str
+    ) -> AnchoredCandidates:
+        """The same of rows in blocks.
+
+        Parameters
+        ----------
+        rows : Blocks
+            The rows.
+        d : int
+            How many features they have.
+        unit : float or None
+            Their unit; None where a sample has to show it.
+        memory_limit : int or "auto"
+            As in this estimator.
+        """
+        return anchored_candidates(self._settings(memory_limit).build(rows, d, unit), self.mu)
+
+    def _settings(self, memory_limit: float | str) -> AnchorSettings:
         rng = check_seed(self.random_state)
-        settings = AnchorSettings(
-            self.n_anchors, self.n_neighbors, self.anchors, self.memory_limit, rng, self.merge_equal_rows
-        )
-        d, unit = (X.shape[1], 1.0) if rows is not X else (self.n_features_in_, self._unit)
-        return anchored_candidates(settings.build(rows, d, unit), self.mu)
+        return AnchorSettings(self.n_anchors, self.n_neighbors, self.anchors, memory_limit, rng, self.merge_equal_rows)
 
     def check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
@@ -199,15 +265,25 @@ class AnchoredGreenClassifier(GraphClassifier):
             return ArrayBlocks(check_features(self, X, is_graph=False, unit=self._unit)[0]), y
         return check_new_stream(self, source, self._unit), y
 
-    def graph_of(self, X: Any, prepare: Callable[[Any], Any] | None = None) -> AnchoredGraph:
-        """The anchored graph of rows as fit takes them, without labels; ``prepare`` changes rows in memory."""
+    def sketch_of(self, X: Any, prepare: Callable[[Any], Any] | None = None) -> AnchoredGraph:
+        """A graph on few anchors, without labels.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, path or Dask array
+            Rows of any kind that ``fit`` takes.
+        prepare : function or None, default None
+            Changes rows that are in memory before anything else.
+        """
         shell = clone(self)
         shell.check_parameters()
         rows, _, _ = shell._open(X, None)
         if prepare is not None and isinstance(rows, ArrayBlocks) and not isinstance(X, (Blocks, np.memmap)):
             rows = ArrayBlocks(prepare(rows.X))
             shell.n_features_in_ = rows.X.shape[1]
-        return shell.propagators(rows).graph
+        return replace(shell._settings(shell.memory_limit), is_sketch=True).build(
+            rows, shell.n_features_in_, shell._unit
+        )
 
     def _fit_graph(self, X: Any) -> None:
         super()._fit_graph(X)
@@ -240,7 +316,7 @@ class AnchoredGreenClassifier(GraphClassifier):
 
     def _set_fitted(self, fitted: Any) -> None:
         super()._set_fitted(fitted)
-        self.anchors_ = fitted.predictor.anchor_search.points * self._unit
+        self.anchors_ = fitted.predictor.anchor_search.in_unit(self._unit or 1.0)
 
     def _check_fitted(self) -> None:
         if hasattr(self, "_candidates") and not hasattr(self, "_fitted"):

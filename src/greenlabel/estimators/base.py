@@ -20,9 +20,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from greenlabel._common.parameters import check_offsets, warn_unreached
+from greenlabel._common.progress import logged
 from greenlabel.errors import LabelError, ParameterError
 from greenlabel.estimators.checks import check_features
 from greenlabel.estimators.labelled import ForPrediction, LabelledGraph
+from greenlabel.estimators.notebook import learned_table
 from greenlabel.labels.encoding import Labels, as_labels, is_unlabelled, read_labels
 from greenlabel.propagators.base import Propagator
 from greenlabel.propagators.candidates import Candidates
@@ -50,19 +52,39 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array, sparse matrix or data frame of numbers
-        y : (n,) labels; -1 where unknown. None, NaN and "" are unknown too.
+        X : (n, d) array, sparse matrix or data frame
+            Numbers, one row for each item.
+        y : (n,) array
+            Labels; -1 where unknown. None, NaN and "" are unknown too.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
         """
         with self._rollback_on_error():
             self.check_parameters()
             X, n, y = self._open(X, y)
             labels = read_labels(y, n, type(self).__name__)
-            self._fit_graph(X)
-            self._fit_labels(labels)
+            name = type(self).__name__
+            with logged(f"{name}: graph of {n:,} rows"):
+                self._fit_graph(X)
+            with logged(f"{name}: {len(labels.rows):,} labels"):
+                self._fit_labels(labels)
         return self
 
     def relabel(self, y: Any) -> Self:
-        """Other labels on the same graph: nothing that depends on the features alone is computed again."""
+        """Other labels on the same graph: nothing that depends on the features alone is computed again.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels of all rows of the fit, as in ``fit``.
+
+        Returns
+        -------
+        self : object
+        """
         fitted = self._of_rows("graph")
         with self._rollback_on_error():
             self._fit_labels(read_labels(y, fitted.labels.n, type(self).__name__))
@@ -121,12 +143,24 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         return self.propagator_.operator
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each new row."""
+        """The class of each new row.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+            New rows; of a precomputed graph their similarities to the rows of the fit.
+        """
         F, is_reached = self._new_scores(X)
         return self._fitted.decoder.classify(F, is_reached)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class for each new row."""
+        """The probability of each class for each new row.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+            New rows; of a precomputed graph their similarities to the rows of the fit.
+        """
         return self.predict_proba_reached(X)[0]
 
     def predict_proba_reached(self, X: Any) -> tuple[Floats, Bools]:
@@ -139,13 +173,28 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
 
         For two classes it is one column, positive for the second. It says nothing about an unreached row, for which
         ``predict`` goes by the shares of the labels.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+            New rows; of a precomputed graph their similarities to the rows of the fit.
         """
         F, _ = self._new_scores(X)
         F = self._fitted.decoder.adjusted(F)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of right predictions on the labelled rows of y, so that a grid search may get all rows."""
+        """Share of right predictions on the labelled rows of y, so that a grid search may get all rows.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or data frame
+            Rows to predict.
+        y : (n,) array
+            Their labels; rows without one do not count.
+        sample_weight : (n,) array or None, default None
+            How much each row counts.
+        """
         y, predicted = as_labels(y), self.predict(X)
         known = np.flatnonzero(~is_unlabelled(y))
         weight = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -161,7 +210,17 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         """Labelled rows, their codes, and their leave-one-out probabilities; a blend gives out-of-fold ones.
 
         Rows that the other labels cannot recognise are left out: those whose class has no other label, or that no
-        other label reaches. Of more than ``max_rows``, an even choice is taken.
+        other label reaches.
+
+        Parameters
+        ----------
+        max_rows : int
+            Of more labelled rows than these, an even choice is taken.
+
+        Returns
+        -------
+        rows, codes, probabilities : (r,) array, (r,) array, (r, c) array
+            A code is the index of a class in ``classes_``.
         """
         return self._of_rows("labels").cross_validated(max_rows)
 
@@ -185,6 +244,19 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = getattr(self, "graph", "knn") == "precomputed"
         return tags
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's table of the parameters, and what was learned."""
+        return super()._repr_html_inner() + self._learned_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        return learned_table(self) if self.__sklearn_is_fitted__() else ""
 
     def _open(self, X: Any, y: Any) -> tuple[Any, int, Any]:
         """Features of a fit as _fit_graph takes them, the number of rows, and labels as they came."""
@@ -288,6 +360,16 @@ def leave_one_out(model: TransductiveClassifier) -> Floats:
     Labelled rows come in their order in the data. The result equals refitting l times. A row whose class has no other
     label, or that no other label reaches, cannot be recognised: do not count it. A BlendedClassifier gives its
     out-of-fold scores, without the labels of a fifth of the rows at a time.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted greenlabel classifier.
+
+    Returns
+    -------
+    scores : (l, c) array
+        Scores of the labelled rows, a column for each of ``model.classes_``.
     """
     if not isinstance(model, TransductiveClassifier):
         raise ParameterError(

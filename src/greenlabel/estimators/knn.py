@@ -67,7 +67,7 @@ class GreenClassifier(KnnClassifier):
         "direct" (GF(G)) and "eigen" (GF) are dense, n x n; "cg" is sparse. "eigen" with mu=0 is the original method.
     graph : {"knn", "precomputed"}, default "knn"
         With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default None
         Seeds the approximate neighbour search that large data needs.
     class_offsets : "auto" or None, default "auto"
         What to do where classes are of different size. "auto" adds an offset to the scores of each class before the
@@ -76,17 +76,28 @@ class GreenClassifier(KnnClassifier):
 
     Attributes
     ----------
-    classes_ : (c,) the classes, sorted
-    scores_ : (n, c) F
-    label_distributions_ : (n, c) probabilities
-    transduction_ : (n,) the class of each row, that of the largest of scores_ + class_offsets_
-    class_offsets_ : (c,) what is added to the scores of each class
-    mu_ : the mu that was used
-    n_components_ : connected components of the graph
-    reached_ : (n,) False where a row's component holds no label
-    graph_ : the graph, read-only: similarity ``S`` (u, u) of the u distinct rows, ``component`` (u,), ``degree`` (u,)
-    operator_ : G, read-only: ``solve(Y)`` (n, c), ``columns(rows)`` (n, r), ``diagonal(rows)`` (r,)
-    n_features_in_ : d
+    classes_ : (c,) array
+        The classes, sorted.
+    scores_ : (n, c) array
+        F, labelled rows included and not clamped.
+    label_distributions_ : (n, c) array
+        Probabilities of the classes for each row.
+    transduction_ : (n,) array
+        The class of each row, that of the largest of ``scores_ + class_offsets_``.
+    class_offsets_ : (c,) array
+        What is added to the scores of each class.
+    mu_ : float
+        The mu that was used.
+    n_components_ : int
+        Connected components of the graph.
+    reached_ : (n,) array of bool
+        False where a row's component holds no label.
+    graph_ : Graph
+        The graph, read-only: similarity ``S`` (u, u) of the u distinct rows, ``component`` (u,), ``degree`` (u,).
+    operator_ : operator
+        G, read-only: ``solve(Y)`` (n, c), ``columns(rows)`` (n, r), ``diagonal(rows)`` (r,).
+    n_features_in_ : int
+        Columns of X, d.
 
     Examples
     --------
@@ -138,12 +149,23 @@ class ConsistencyClassifier(KnnClassifier):
 
     Parameters
     ----------
-    n_neighbors, weights, graph, random_state
-        As in GreenClassifier.
+    n_neighbors : int, default 10
+        Neighbours of each row in the graph, where equal rows are one node.
+    weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
+        How similar neighbours are, as in GreenClassifier.
     gamma : float, default 1.0
         How strongly scores are held to the labels (and, on unlabelled rows, to zero).
+    graph : {"knn", "precomputed"}, default "knn"
+        With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
+    random_state : int, RandomState or None, default None
+        Seeds the approximate neighbour search that large data needs.
     class_offsets : "auto" or None, default None
         As in GreenClassifier. None is the method as it was published.
+
+    Attributes
+    ----------
+    classes_, scores_, label_distributions_, transduction_, n_components_, reached_, graph_, operator_
+        As in GreenClassifier.
     """
 
     def __init__(
@@ -177,10 +199,21 @@ class HarmonicClassifier(KnnClassifier):
 
     Parameters
     ----------
-    n_neighbors, weights, graph, random_state
-        As in GreenClassifier.
+    n_neighbors : int, default 10
+        Neighbours of each row in the graph, where equal rows are one node.
+    weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
+        How similar neighbours are, as in GreenClassifier.
+    graph : {"knn", "precomputed"}, default "knn"
+        With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
+    random_state : int, RandomState or None, default None
+        Seeds the approximate neighbour search that large data needs.
     class_offsets : "auto" or None, default None
         As in GreenClassifier. None is the method as it was published, whose scores go by the shares of the labels.
+
+    Attributes
+    ----------
+    classes_, scores_, label_distributions_, transduction_, n_components_, reached_, graph_, operator_
+        As in GreenClassifier.
     """
 
     def __init__(

@@ -33,9 +33,15 @@ Ints = NDArray[np.integer]
 SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
 SPLIT_ROWS = 2048  # rows of a group from which the direction of its split is found
-AUTO_SHARE, MAX_ANCHORS = 4, 2048  # n_anchors="auto": one in AUTO_SHARE rows, up to MAX_ANCHORS
+FEW_SHARE, FEW_ANCHORS = 4, 2048  # few anchors: one in FEW_SHARE rows, up to FEW_ANCHORS
 MIN_ANCHORS = 6  # times n_neighbors: with edges to most anchors, all rows would look alike
 ROWS_PER_ANCHOR = 48  # more rows per anchor do not move the anchors
+MEAN_ANCHORS = 8192  # beyond so many, rows are better anchors than means
+MEAN_ROWS = 8  # of fewer rows than these; means of more leave out what rows have of noise
+ALL_ROWS = 1024  # n_anchors="auto": all of so many rows,
+HALF_OF_ROWS = 32_768  # half of more rows, up to so many anchors,
+QUARTER_OF_ROWS = 262_144  # a quarter of still more, up to so many anchors
+MAX_VALUES = 2**28  # and so many numbers in them: a gigabyte
 
 
 def mixing_weights(dist2: Floats) -> Floats:
@@ -209,8 +215,12 @@ def find_anchors(
     """
     P = ANCHORS[name](X, rows, m, projection, rng)
     # Means of equal rows may differ by rounding, in double precision.
-    if distinct_rows(P.astype(np.float32)) is None:
+    if (nodes := distinct_rows(P.astype(np.float32, copy=False))) is None:
         return P
+    if name == "random" and len(nodes.first) > 1:
+        if usual is None:
+            warn(f"{m - len(nodes.first)} of {m} rows drawn as anchors repeat another one; each point is one anchor.")
+        return P[nodes.first]
     nodes = distinct_rows(working(X[rows]))
     if nodes is None or len(nodes.first) == 1:
         return P  # means of different rows coincide; or all rows are equal, and so are all anchors
@@ -220,9 +230,19 @@ def find_anchors(
     return ANCHORS[name](X, rows[nodes.first], min(m, usual(u) if usual else u), projection, rng)
 
 
-def usual_number(n: int, k: int) -> int:
-    """The number of anchors of n rows with n_anchors="auto"."""
-    m = min(MAX_ANCHORS, max(n // AUTO_SHARE, min(n // 2, MIN_ANCHORS * k)))
+def usual_number(n: int, d: int) -> int:
+    """The number of anchors of n dense rows with d features under n_anchors="auto", where anchors are rows.
+
+    All of few rows, then half of them; from 65,536 rows on a quarter, as far as a person would wait for it.
+    """
+    if n <= 2 * HALF_OF_ROWS:
+        return min(n, max(ALL_ROWS, n // 2))
+    return max(HALF_OF_ROWS, min(n // 4, QUARTER_OF_ROWS, MAX_VALUES // d))
+
+
+def few_number(n: int, k: int) -> int:
+    """The same where anchors are means, where features are sparse, and for a sketch of the rows."""
+    m = min(FEW_ANCHORS, max(n // FEW_SHARE, min(n // 2, MIN_ANCHORS * k)))
     return max(m, min(k + 1, n))
 
 

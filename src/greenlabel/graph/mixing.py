@@ -1,7 +1,8 @@
 """Z in few bytes, and the sum Z'Z over its rows in whole numbers.
 
-    Near        the k nearest anchors of each row, and k + 1 squared distances from which Eq. Z makes the weights
-    GramSum     Z'Z = sum of z_i z_i' over the rows seen so far
+    Near             the k nearest anchors of each row, and k + 1 squared distances from which Eq. Z makes the weights
+    GramSum          Z'Z = sum of z_i z_i' over the rows seen so far, m x m numbers
+    SparseGramSum    the same for many anchors, of which few pairs have a row in common
 
 Whole numbers add up to the same in any order. So Z'Z, and with it every score, is the same to the last bit in any
 blocks, in any number of threads or processes, and whether rows come at once or later. A product p of two weights is at
@@ -9,13 +10,16 @@ most 1 and kept as
 
     p 2^31 = high + low / 2^31,       high, low whole, 0 <= high, low <= 2^31
 
-whose sums fit in 64 bits for four billion rows. A block of 2^16 rows adds up exactly in float64, which is faster.
+whose sums fit in 64 bits for four billion rows. A block of 2^16 rows adds up exactly in float64, which is faster. The
+sparse sum keeps high and low as the real and imaginary part of one number, in steps of 2^-21 and 2^-42, whose sums are
+exact in float64 for as many rows.
 
 Z (n, m) mixing weights, rows sum to 1     k anchors of a row     m anchors
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +38,10 @@ Ints = NDArray[np.integer]
 ROWS_AT_ONCE = 2**16  # their products add up exactly in float64, with 6 bits to spare
 PAIRS_AT_ONCE = 2**19  # products that fit in the processor's cache: three times as fast at k = 20
 HALF = 2.0**31
+SPARSE_HALF = 2.0**21
+SPARSE_PAIRS_AT_ONCE = 2**21
 MAX_ROWS = 2**32
+DENSE_ANCHORS = 2048  # up to here m x m numbers are faster than sparse ones
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,24 @@ class Near:
 
     def weights(self) -> Floats:
         """(n, k) by Eq. Z, rows sum to 1."""
-        return mixing_weights(self.dist2.astype(np.float64))
+        return joining_weights(mixing_weights(self.dist2.astype(np.float64)))
 
     def matrix(self, m: int) -> sp.csr_array:
         """Z (n, m) of these rows."""
         return neighbour_matrix(self.index, np.ascontiguousarray(self.weights()), m)
+
+
+def joining_weights(weight: Floats) -> Floats:
+    """The weights (n, k), less where a row would be a mix of its nearest anchor alone, and so join nothing.
+
+    All other anchors are then as far as the yardstick: on a lattice, a row that is an anchor itself. The yardstick is
+    moved as far beyond them as they are beyond the nearest one, which has twice their weight then.
+    """
+    k = weight.shape[1]
+    if k > 1 and (alone := weight[:, 1] == 0).any():
+        weight[alone] = 1 / (k + 1)
+        weight[alone, 0] *= 2
+    return weight
 
 
 def near_bytes(k: int, m: int, is_short: bool) -> int:
@@ -107,8 +127,7 @@ class GramSum:
         return cls(m, len(near), None, [near])._flush(ROWS_AT_ONCE)
 
     def __add__(self, other: "GramSum") -> "GramSum":
-        if self.n + other.n > MAX_ROWS:
-            raise DataError(f"{self.n + other.n:,} rows are beyond the {MAX_ROWS:,} that add up exactly; give fewer.")
+        check_rows(self.n + other.n)
         halves = [part.halves for part in (self, other) if part.halves is not None]
         total = sum(halves[1:], start=halves[0]) if halves else None
         together = GramSum(self.m, self.n + other.n, total, self.waiting + other.waiting)
@@ -148,25 +167,101 @@ def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
 
 
 def add_some_products(total: Floats, near: Near, m: int) -> None:
+    first, second, product = weight_products(near)
+    before = np.arange(m) * (2 * m - 1 - np.arange(m)) // 2  # where row a of the upper triangle begins, less a
+    pair = before[first] + second  # index of (a, b)
+    for half, part in zip(total, in_halves(product, HALF), strict=True):
+        half += np.bincount(pair, part, len(half))
+
+
+def weight_products(near: Near) -> tuple[Ints, Ints, Floats]:
+    """For all rows and all pairs of anchors of a row: the anchors a <= b, and the product of their weights."""
     index, weight = np.ascontiguousarray(near.index.T), near.weights().T
     a, b = np.triu_indices(len(index))
-    before = np.arange(m) * (2 * m - 1 - np.arange(m)) // 2  # where row a of the upper triangle begins, less a
-    pair = (before[np.minimum(index[a], index[b])] + np.maximum(index[a], index[b])).ravel()  # index of (a, b)
-    product = (weight[a] * weight[b]).ravel()
-    product *= HALF
-    whole = np.floor(product)
-    product -= whole
-    product *= HALF
+    first, second = np.minimum(index[a], index[b]).ravel(), np.maximum(index[a], index[b]).ravel()
+    return first, second, (weight[a] * weight[b]).ravel()
+
+
+def in_halves(product: Floats, half: float) -> tuple[Floats, Floats]:
+    """High and low, whole numbers: product half = high + low / half; overwrites the product."""
+    product *= half
+    high = np.floor(product)
+    product -= high
+    product *= half
     np.ceil(product, out=product)  # upwards, so that anchors with a row in common never look as if they had none
-    for half, part in zip(total, (whole, product), strict=True):
-        half += np.bincount(pair, part, len(half))
+    return high, product
+
+
+def check_rows(n: int) -> None:
+    if n > MAX_ROWS:
+        raise DataError(f"{n:,} rows are beyond the {MAX_ROWS:,} that add up exactly; give fewer.")
+
+
+@dataclass(frozen=True)
+class SparseGramSum:
+    """Z'Z of some rows where few anchors have a row in common."""
+
+    m: int
+    n: int
+    halves: sp.csr_array  # (m, m) complex: high + i low of the upper triangle
+    waiting: list[Near] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, m: int, near: Near) -> "SparseGramSum":
+        nothing = sp.csr_array((m, m), dtype=np.complex128)
+        return cls(m, len(near), nothing, [near])._flush(ROWS_AT_ONCE)
+
+    def __add__(self, other: "SparseGramSum") -> "SparseGramSum":
+        check_rows(self.n + other.n)
+        halves = (
+            self.halves + other.halves
+            if self.halves.nnz and other.halves.nnz
+            else max(self.halves, other.halves, key=lambda part: part.nnz)
+        )
+        together = SparseGramSum(self.m, self.n + other.n, halves, self.waiting + other.waiting)
+        return together._flush(ROWS_AT_ONCE)
+
+    def _flush(self, min_rows: int) -> "SparseGramSum":
+        """The same sum with nothing waiting, if at least ``min_rows`` rows do."""
+        if not self.waiting or sum(map(len, self.waiting)) < min_rows:
+            return self
+        near, halves = Near.joined(self.waiting), self.halves
+        k = near.index.shape[1]
+        rows = max(1, 2 * SPARSE_PAIRS_AT_ONCE // (k * (k + 1)))
+        for start in range(0, len(near), rows):
+            halves = halves + sparse_products(near.pick(slice(start, start + rows)), self.m)
+        return SparseGramSum(self.m, self.n, halves)
+
+    @cached_property
+    def _gram(self) -> sp.csr_array:
+        halves = self._flush(0).halves
+        upper = sp.csr_array(
+            (halves.data.real / SPARSE_HALF + halves.data.imag / SPARSE_HALF**2, halves.indices, halves.indptr),
+            shape=halves.shape,
+        )
+        upper.eliminate_zeros()
+        G = sp.csr_array(upper + sp.triu(upper, 1).T)
+        G.sort_indices()
+        return G
+
+    def gram(self) -> sp.csr_array:
+        """Z'Z (m, m), sparse."""
+        return self._gram
+
+
+def sparse_products(near: Near, m: int) -> sp.csr_array:
+    """(m, m) complex: the products of each row's weights, added up, for all pairs of its anchors."""
+    first, second, product = weight_products(near)
+    high, low = in_halves(product, SPARSE_HALF)
+    return sp.coo_array((high + 1j * low, (first, second)), shape=(m, m)).tocsr()
 
 
 @dataclass(frozen=True)
 class SumProducts:
-    """A step over blocks of Near: their part of Z'Z."""
+    """A step over blocks of Near: their part of Z'Z, dense up to DENSE_ANCHORS anchors."""
 
     m: int
 
-    def __call__(self, rows: Sequence[int], near: Near) -> GramSum:
-        return GramSum.of(self.m, near)
+    def __call__(self, rows: Sequence[int], near: Near) -> "GramSum | SparseGramSum":
+        kind = GramSum if self.m <= DENSE_ANCHORS else SparseGramSum
+        return kind.of(self.m, near)

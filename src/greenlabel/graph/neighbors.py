@@ -11,7 +11,8 @@ the tens of thousands it loses the small distances.
                      a row for which float32 is too coarse, or many points equally far, goes to Float64Search
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
                      a row whose neighbours the bound does not prove goes to FlatSearch
-    ClusterSearch    approximate, for graphs of many rows: an inverted file on the principal axes (faiss)
+    ClusterSearch    approximate, for graphs of many rows: clusters on the principal axes, into which all points look
+                     together (clusters.py), and other rows one by one (an inverted file of faiss)
 
 The neighbours do not depend on the number of threads: the blocks of rows are the same on any machine, each is searched
 on one thread, and what rounding could decide is decided by direct difference.
@@ -29,6 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredRows
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
@@ -42,7 +44,7 @@ QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where these fail
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
-CLUSTERS_PROBED = 12
+CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -84,6 +86,8 @@ def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | No
 
 class Search:
     """The points P, ready to be searched in blocks of rows. A subclass searches for one block."""
+
+    group: Ints | None = None  # (m,) the cluster of each point, where a search has some
 
     def __init__(self, P: Any):
         self.P = P
@@ -184,7 +188,10 @@ class FlatSearch(Search):
 
     def _among_many(self, X: Floats, k: int, own: Ints | None) -> Found:
         found, unproven = self._among(k + (own is not None) + MANY_SPARE, X, k, own)
-        return redo(found, unproven, self._careful.nearest, X, own)
+        return redo(found, unproven, self._in_double, X, own)
+
+    def _in_double(self, X: Floats, k: int, own: Ints | None) -> Found:
+        return self._careful.nearest(X, k, own)  # made where a row needs it, and not before
 
     def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
         """The nearest of ``wanted`` candidates, and the rows for which no proof says that these are the neighbours."""
@@ -237,61 +244,96 @@ class ReducedSearch(Search):
 
 
 class ClusterSearch(Search):
-    """Approximate neighbours: rows are looked up in the clusters nearest to them, on the principal axes."""
+    """Approximate neighbours: rows are looked up in the clusters nearest to them, on the principal axes.
+
+    The points themselves are looked up together (clusters.py), other rows one by one in an inverted file.
+    """
+
+    group: Ints  # (m,)
 
     def __init__(self, P: Floats, projection: Projection, seed: int):
         super().__init__(P)
         self.projection = projection
         n, q = len(P), projection.axes.shape[1]
-        index: Any = faiss.index_factory(q, f"IVF{int(2 * np.sqrt(n))},Flat")
-        index.cp.niter = 5
-        index.cp.seed = seed
-        index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 64
         Q = self._coordinates()
+        clustering = faiss.Kmeans(
+            q, int(2 * np.sqrt(n)), niter=5, seed=seed, min_points_per_centroid=1, max_points_per_centroid=64
+        )
         with one_thread():
-            index.train(Q)
-        self.group = np.concatenate(in_parallel(lambda rows: index.quantizer.search(Q[rows], 1)[1], row_blocks(n, q)))
-        self._fill(index, Q)
+            clustering.train(Q)
+        self.centres = np.asarray(clustering.centroids)  # (clusters, axes)
+        blocks = row_blocks(n, q)
+        self.group = np.concatenate(in_parallel(lambda rows: faiss.knn(Q[rows], self.centres, 1)[1][:, 0], blocks))
+        self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
 
     @classmethod
     def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "ClusterSearch":
         """The same search from its known clusters (``centres`` and ``group``)."""
         search = cls.__new__(cls)
-        search.P, search.projection, search.group = P, projection, np.ascontiguousarray(group, np.int64)[:, None]
-        index: Any = faiss.index_factory(projection.axes.shape[1], f"IVF{len(centres)},Flat")
-        index.quantizer.add(np.ascontiguousarray(centres, np.float32))
-        index.is_trained = True
-        search._fill(index, search._coordinates())
+        search.P, search.projection, search._Q = P, projection, None
+        search.centres = np.ascontiguousarray(centres, np.float32)
+        search.group = np.ascontiguousarray(group, np.int64)
         return search
 
     def _coordinates(self) -> NDArray[np.float32]:
         blocks = row_blocks(*self.P.shape)
         return np.concatenate(in_parallel(lambda rows: coordinates(self.P[rows], self.projection), blocks))
 
-    def _fill(self, index: Any, Q: NDArray[np.float32]) -> None:
-        index.nprobe = CLUSTERS_PROBED
-        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(self.group))
-        self._index = index
+    def nearest_to_own(self, k: int) -> Found:
+        Q, self._Q = self._coordinates() if self._Q is None else self._Q, None
+        rows = ClusteredRows(Q, self.centres, self.group)
+        del Q
+        n = len(self.P)
+        dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
 
-    @property
-    def centres(self) -> Floats:
-        """(clusters, axes)."""
-        return self._index.quantizer.reconstruct_n(0, self._index.nlist)
+        def search(block: slice) -> None:
+            candidates = rows.candidates(block, self._n_candidates(k, True))
+            for part in row_blocks(len(candidates), self.P.shape[1]):
+                own = rows.order[block][part]
+                dist2[own], index[own] = self._among(self.P[own], candidates[part], k, own)
+
+        in_parallel(search, rows.blocks())
+        return dist2, index
+
+    def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
+        self._index  # noqa: B018 - made once, before threads ask for it
+        return super().nearest(X, k, own)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        # Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone.
-        wanted = (k + SPARE if self.projection.axes.shape[1] == X.shape[1] else 3 * k) + (own is not None)
-        wanted = min(wanted, len(self.P))
+        wanted = self._n_candidates(k, own is not None)
         _, candidates = self._index.search(coordinates(X, self.projection), wanted)
+        return self._among(X, candidates, k, own)
+
+    def _n_candidates(self, k: int, is_own: bool) -> int:
+        """Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone."""
+        is_whole = self.projection.axes.shape[1] == self.P.shape[1]
+        return min((k + SPARE if is_whole else CANDIDATES * k) + is_own, len(self.P))
+
+    def _among(self, X: Floats, candidates: Ints, k: int, own: Ints | None) -> Found:
+        """The nearest of the candidates; a row that has too few is searched in full."""
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        return redo(found, ~np.isfinite(found[0][:, -1]), self.flat.nearest, X, own)
+        return redo(found, ~np.isfinite(found[0][:, -1]), self._in_full, X, own)
+
+    def _in_full(self, X: Floats, k: int, own: Ints | None) -> Found:
+        return self.flat.nearest(X, k, own)  # a copy of all points, made where a row needs it, and not before
+
+    @cached_property
+    def _index(self) -> Any:
+        """The inverted file."""
+        index: Any = faiss.index_factory(self.centres.shape[1], f"IVF{len(self.centres)},Flat")
+        index.quantizer.add(self.centres)
+        index.is_trained = True
+        index.nprobe = CLUSTERS_PROBED
+        Q = self._coordinates()
+        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(self.group))
+        return index
 
     @cached_property
     def flat(self) -> FlatSearch:
         return FlatSearch(self.P)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"P": self.P, "projection": self.projection, "centres": self.centres, "group": self.group[:, 0]}
+        return {"P": self.P, "projection": self.projection, "centres": self.centres, "group": self.group}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(vars(ClusterSearch.restored(**state)))

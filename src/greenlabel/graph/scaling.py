@@ -59,8 +59,16 @@ class Scaling:
 
 def find_scaling(X: Any, rng: np.random.Generator) -> Scaling:
     """The scaling of the columns of X, from a sample of its rows."""
-    size = max(100, min(SCALING_ROWS, SCALING_VALUES // X.shape[1]))
-    sample = X[sample_rows(X.shape[0], size, rng)]
+    return scaling_from(X[scaling_rows(X.shape[0], X.shape[1], rng)])
+
+
+def scaling_rows(n: int, d: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows of the sample, of n rows with d columns."""
+    return sample_rows(n, max(100, min(SCALING_ROWS, SCALING_VALUES // d)), rng)
+
+
+def scaling_from(sample: Any) -> Scaling:
+    """The scaling of the columns of which these rows are a sample."""
     is_sparse = sp.issparse(sample)
     sample = (sample.toarray() if is_sparse else sample).astype(np.float64, copy=False)
     low, high = sample.min(axis=0), sample.max(axis=0)

@@ -38,6 +38,7 @@ class Graph:
     component: NDArray[np.integer]  # (n,) number of each node's component
     n_components: int
     nodes: AllDistinct = field(default_factory=AllDistinct)  # which rows of the data are which node
+    group: NDArray[np.integer] | None = None  # (n,) groups of near nodes, where a search has found some
 
     @property
     def n(self) -> int:
@@ -52,11 +53,11 @@ class Graph:
         return float(self.degree.mean())
 
 
-def make_graph(S: sp.csr_array, nodes: AllDistinct | None = None) -> Graph:
+def make_graph(S: sp.csr_array, nodes: AllDistinct | None = None, group: NDArray[np.integer] | None = None) -> Graph:
     S.eliminate_zeros()
     S.sort_indices()
     n_components, component = connected_components(S, directed=False)
-    return Graph(S, component, int(n_components), nodes or AllDistinct())
+    return Graph(S, component, int(n_components), nodes or AllDistinct(), group)
 
 
 def knn_graph(search: Search, k: int, weights: str, width: float, nodes: AllDistinct | None = None) -> Graph:
@@ -70,7 +71,7 @@ def knn_graph(search: Search, k: int, weights: str, width: float, nodes: AllDist
         dist2 = np.column_stack([dist2, dist2[:, -1]])
     weight_of, symmetric = WEIGHTS[weights]
     A = neighbour_matrix(index[:, :k], weight_of(dist2, width), n)
-    return make_graph(symmetric(A).tocsr(), nodes)
+    return make_graph(symmetric(A).tocsr(), nodes, search.group)
 
 
 def _adaptive(dist2: Floats, width: float) -> Floats:

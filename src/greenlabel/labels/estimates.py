@@ -38,6 +38,7 @@ Bools = NDArray[np.bool_]
 
 LEVEL = 0.9  # of the interval
 DEPENDENCE = 1.25  # tested rows share their labels: the variance of their share over that of independent rows
+CONFIDENCE_STEPS = 2.0**20  # between 0 and 1: whole numbers of steps add up to the same in any order of blocks
 LEARNING = 1 / 3  # exponent of the learning curve: errors fall with the number of labels of a class
 
 
@@ -71,7 +72,8 @@ class Filled:
         is_filled = predictions >= 0
         counted = is_reached & is_filled
         n_unreached = int((~is_reached & is_filled).sum())
-        return cls(np.bincount(predictions[counted], minlength=c), float(confidence[counted].sum()), n_unreached)
+        steps = np.rint(confidence[counted] * CONFIDENCE_STEPS)
+        return cls(np.bincount(predictions[counted], minlength=c), float(steps.sum()) / CONFIDENCE_STEPS, n_unreached)
 
     def __add__(self, other: "Filled") -> "Filled":
         return Filled(

@@ -47,7 +47,7 @@ class ConsistencyOperator(GreenOperator):
             self._diagonal, self._S = diagonal[:, None], graph.S
             self._solve = self._sum_series
         else:
-            self._system = SparseSystem(graph.S, diagonal, "raise gamma")
+            self._system = SparseSystem(graph.S, diagonal, "raise gamma", graph.group)
             self._solve = self._system.solve
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:

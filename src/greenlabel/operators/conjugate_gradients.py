@@ -1,4 +1,4 @@
-"""Conjugate gradients on a sparse system, for many right sides at once."""
+"""Conjugate gradients on a sparse system, for many right sides at once: in mixed precision as far as that leads."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,71 +7,108 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.exceptions import ConvergenceWarning
 
 from greenlabel._common.parameters import warn
+from greenlabel._common.threads import Team, n_threads, one_thread
+from greenlabel.operators.coarse import CoarseSystem
+from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, row_slices
 
 Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
 
 TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
-SINGLE = 1e-4  # from this tolerance on, single precision is enough
-SINGLE_ROWS = 500_000  # sums over more rows are too rough in single precision
 MAX_ROUNDS = 5000
+MIXED_ROWS = 20_000  # fewer are quicker in double precision alone
 
 
 class SparseSystem:
     """(diag(diagonal) - S) X = B by conjugate gradients, for many B.
 
-    Scaled by the diagonal on both sides the system is I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
+    Scaled by the diagonal on both sides it is A = I - T, T = diag^-1/2 S diag^-1/2, whose conjugate gradients are
     those of the original with a Jacobi preconditioner. A row without any similarity and shift (diagonal 0) stays 0.
-    Rows are ordered so that neighbours are close together in memory, which is read faster.
+    Rows are ordered so that neighbours are close together in memory, which is read faster. Groups of near rows (n,),
+    where they are known, save rounds.
     """
 
-    def __init__(self, S: sp.csr_array, diagonal: Floats, advice: str):
+    def __init__(self, S: sp.csr_array, diagonal: Floats, advice: str, group: Ints | None = None):
         self._advice = advice
-        self._order = reverse_cuthill_mckee(sp.csr_matrix(S), symmetric_mode=True)
-        diagonal = diagonal[self._order]
-        self._inverse_root = np.divide(1, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
-        T = S[self._order][:, self._order]
-        self._T = sp.csr_array(T.multiply(self._inverse_root).multiply(self._inverse_root.T))
-        self._T.sort_indices()
+        root = np.sqrt(diagonal)
+        inverse_root = np.divide(1, root, out=np.zeros_like(root), where=root > 0)[:, None]
+        T = sp.csr_array(S, copy=True)
+        scale_both_sides(T, inverse_root[:, 0])
+        coarse = None if group is None else CoarseSystem(T, root, group)
+        self._order = coarse.order if coarse else reverse_cuthill_mckee(sp.csr_matrix(S), symmetric_mode=True)
+        self._coarse = coarse and coarse.reordered(self._order)
+        self._inverse_root = inverse_root[self._order]
+        T = T[self._order][:, self._order]
+        self._A = sp.csr_array(sp.eye_array(len(root), format="csr") - T)
+        self._A.sort_indices()
 
     def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
         X = np.empty(B.shape)
-        R = np.ascontiguousarray(self._inverse_root * B[self._order])
-        if tolerance >= SINGLE and len(R) <= SINGLE_ROWS:
-            length = np.sqrt(squared_columns(R))  # columns of length 1 neither overflow nor vanish
-            normalised = np.divide(R, length, out=np.zeros_like(R), where=length > 0).astype(np.float32)
-            solved = length * self.iterate(normalised, self._T.astype(np.float32), tolerance)
-        else:
-            solved = self.iterate(R, self._T, tolerance)
-        X[self._order] = self._inverse_root * solved
+        with Team(n_threads()) as team, one_thread():
+            is_large = len(B) >= MIXED_ROWS
+            mixed = MixedPrecision(self._A, team, self._coarse) if is_large else None
+            for columns in column_parts(*B.shape):
+                R = self._in_order(B[:, columns], team)
+                self._put(X[:, columns], self._solved(mixed, R, tolerance), team)
         return X
 
-    def iterate(self, R: Floats, T: sp.csr_array, tolerance: float) -> Floats:
-        """X with (I - T) X = R, all columns at once; a column that has converged takes no further part."""
-        X = np.zeros_like(R)
-        size = squared_columns(R)
-        active = np.flatnonzero(size > 0)
-        x, r, rr = X.take(active, axis=1), R.take(active, axis=1), size[active]
+    def _in_order(self, B: Floats, team: Team) -> Floats:
+        """diag^-1/2 B, its rows in the order of the system."""
+        R = np.empty(B.shape)
+
+        def take(rows: slice) -> None:
+            np.multiply(B[self._order[rows]], self._inverse_root[rows], out=R[rows])
+
+        team.run(take, list(row_slices(len(B))))
+        return R
+
+    def _put(self, X: Floats, found: Floats, team: Team) -> None:
+        """X <- diag^-1/2 found, its rows in the order of the data."""
+
+        def put(rows: slice) -> None:
+            X[self._order[rows]] = found[rows] * self._inverse_root[rows]
+
+        team.run(put, list(row_slices(len(X))))
+
+    def _solved(self, mixed: MixedPrecision | None, R: Floats, tolerance: float) -> Floats:
+        """X with A X = R. Where single precision cannot go on, double precision takes what is left."""
+        size = np.sqrt(squared_columns(R))
+        if mixed is None:
+            return self.iterate(R, size, tolerance, MAX_ROUNDS)
+        X, left, n_rounds = mixed.solve(R, tolerance, MAX_ROUNDS)
+        if (squared_columns(left) > (tolerance * size) ** 2).any():
+            X += self.iterate(left, size, tolerance, MAX_ROUNDS - n_rounds)
+        return X
+
+    def iterate(self, R: Floats, size: Floats, tolerance: float, n_rounds: int) -> Floats:
+        """X with A X = R in double precision, up to residuals of the length size (c,) times the tolerance.
+
+        A column that has converged takes no further part.
+        """
+        X, limit = np.zeros_like(R), (tolerance * size) ** 2
+        rr = squared_columns(R)
+        active = np.flatnonzero(rr > limit)
+        x, r, rr = X.take(active, axis=1), R.take(active, axis=1), rr[active]
         p = r.copy()
-        for _ in range(MAX_ROUNDS):
-            left = np.flatnonzero(rr > tolerance**2 * size[active])
+        for _ in range(n_rounds):
+            left = np.flatnonzero(rr > limit[active])
             if len(left) < len(active):
                 X[:, active] = x
                 x, r, p = (A.take(left, axis=1) for A in (x, r, p))
                 active, rr = active[left], rr[left]
             if not len(active):
                 return X
-            q = T @ p
-            np.subtract(p, q, out=q)
-            step = rr / column_products(p, q)
+            q = self._A @ p
+            step = on_all_rows(rr / column_products(p, q), len(p))
             q *= step
             r -= q
-            np.multiply(p, step, out=q)  # q is free now: no further array as large as R is needed
+            np.multiply(p, step, out=q)  # q is free now
             x += q
             before, rr = rr, squared_columns(r)
-            p *= rr / before
+            p *= on_all_rows(rr / before, len(p))
             p += r
         X[:, active] = x
-        self._warn(float(np.sqrt((rr / size[active]).max())), tolerance)
+        self._warn(float((np.sqrt(rr) / size[active]).max()), tolerance)
         return X
 
     def _warn(self, residual: float, tolerance: float) -> None:
@@ -80,6 +117,17 @@ class SparseSystem:
             f"(wanted {tolerance:.0e}); {self._advice}.",
             ConvergenceWarning,
         )
+
+
+def on_all_rows(values: Floats, n: int) -> Floats:
+    """A value for each column, written out for n rows: NumPy is slow with few columns otherwise."""
+    return np.tile(values, (n, 1))
+
+
+def scale_both_sides(T: sp.csr_array, factor: Floats) -> None:
+    """diag(factor) T diag(factor), in place: products of sparse arrays would hold T three times more."""
+    T.data *= np.repeat(factor, np.diff(T.indptr))
+    T.data *= factor[T.indices]
 
 
 def squared_columns(A: Floats) -> Floats:

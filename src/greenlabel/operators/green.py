@@ -46,8 +46,9 @@ SPARSE_INSTEAD = "use solver='cg', whose memory grows with the edges"
 
 def centred(Y: Any) -> Floats:
     """Y - 1 ybar': the labels on the complement of the constant vector, dense."""
+    is_ours = sp.issparse(Y)
     Y = dense(Y)
-    return Y - Y.mean(axis=0)
+    return np.subtract(Y, Y.mean(axis=0), out=Y if is_ours else None)
 
 
 def one_label_each(n: int, rows: Ints) -> sp.csr_array:
@@ -144,11 +145,12 @@ class SparseGreen(GreenOperator):
     def __init__(self, graph: Graph, shift: float):
         check_invertible(graph.n_components, shift, graph.mean_degree, ORIGINAL)
         self.n = graph.n
-        self._system = SparseSystem(graph.S, graph.degree + shift, "raise mu, or use solver='direct'")
+        self._system = SparseSystem(graph.S, graph.degree + shift, "raise mu, or use solver='direct'", graph.group)
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
         F = self._system.solve(centred(Y), tolerance)
-        return F - column_products(F, np.ones_like(F)) / self.n
+        F -= column_products(F, np.broadcast_to(1.0, F.shape)) / self.n
+        return F
 
 
 def laplacian(graph: Graph) -> sp.csr_array:

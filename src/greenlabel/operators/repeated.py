@@ -64,8 +64,11 @@ class LoneNode(GreenOperator):
 class LonePoint(AnchorSystem):
     """All anchors are one point, so rows do not differ: the shares of the labels are the scores of each."""
 
-    def coefficients(self, ZY: Floats, ybar: Floats) -> Floats:
+    def __init__(self, gram: Any, n: int, shift: float, n_components: int):
+        self.n, self.theta = n, 1 + shift
+
+    def coefficients(self, ZY: Floats, ybar: Floats, tolerance: float = TOLERANCE) -> Floats:
         return np.tile(ybar, (len(ZY), 1))
 
-    def own_share(self, Z: sp.csr_array) -> Floats:
+    def own_share(self, Z: sp.csr_array, tolerance: float = TOLERANCE) -> Floats:
         return np.full(Z.shape[0], 1 / self.theta + 1 / self.n)

@@ -1,12 +1,13 @@
 """The propagator of an anchored graph: m x m numbers and the labels are held, rows stay in their blocks.
 
-    Z'Z -> m x m system | labels -> C -> scores, classes and probabilities, block by block
+    Z'Z -> m x m system, dense or sparse | labels -> C -> scores, classes and probabilities, block by block
 
 C (m, c) coefficients     Z (n, m) mixing weights     F (n, c) scores
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,22 @@ from greenlabel._common.parameters import choose_mu
 from greenlabel.blocks.rows import ArrayBlocks, Blocks
 from greenlabel.graph.mixing import Near
 from greenlabel.graph.similarity import reached_components
-from greenlabel.labels.choosing import TIMES_OF_MU, choose, comparison_labels
+from greenlabel.labels.choosing import MIN_TESTED, TIMES_OF_MU, choose, comparison_labels
 from greenlabel.labels.encoding import Labels, ScoreDecoder
-from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
+from greenlabel.operators.anchored import AnchoredGreen, anchor_system
 from greenlabel.operators.conjugate_gradients import TOLERANCE
 from greenlabel.operators.predictions import Classes, Probabilities, Reached, Scores
 from greenlabel.operators.repeated import LonePoint
 from greenlabel.propagators.anchored_graph import AnchoredGraph, AnchorSearch
-from greenlabel.propagators.base import Predictor, Propagation, Propagator, unlabelled_sample
+from greenlabel.propagators.base import (
+    EXACT,
+    ROUGH,
+    Predictor,
+    Propagation,
+    Propagator,
+    in_parts,
+    unlabelled_sample,
+)
 from greenlabel.propagators.candidates import Candidates
 
 Floats = NDArray[np.floating]
@@ -32,16 +41,23 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where all degrees are 1; a tenth or ten times as much may be chosen
+SHIFT_ANCHORS = 8192  # with more anchors a label has more of them to cross: n mu falls with their square root
 CHOICE_ROWS = 500  # labelled rows by which mu is chosen
-CHOICE_ANCHORS = 2048  # anchors up to which it is chosen
+CHOICE_WORK = 500_000  # anchors of a sparse system times these rows
 
 
 def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
     """Propagators of the usual mu, and of those that labels may choose instead."""
-    usual = choose_mu(mu, ANCHORED_SHIFT, graph.n)
-    times = TIMES_OF_MU if mu == "auto" and graph.m <= CHOICE_ANCHORS else (1.0,)
+    usual = choose_mu(mu, usual_shift(graph.m), graph.n)
     gram = graph.gram()
-    return AnchoredCandidates((tuple(AnchoredPropagator(graph, gram, usual * t) for t in times),), CHOICE_ROWS)
+    max_tested = min(CHOICE_ROWS, CHOICE_WORK // graph.m) if sp.issparse(gram) else CHOICE_ROWS
+    times = TIMES_OF_MU if mu == "auto" and max_tested >= MIN_TESTED else (1.0,)
+    return AnchoredCandidates((tuple(AnchoredPropagator(graph, gram, usual * t) for t in times),), max_tested)
+
+
+def usual_shift(m: int) -> float:
+    """n mu of m anchors with mu="auto"."""
+    return ANCHORED_SHIFT * min(1.0, (SHIFT_ANCHORS / m) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -56,13 +72,14 @@ class AnchoredCandidates(Candidates):
 
     def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "AnchoredPropagation":
         near = self.graph.near_of(labels.rows)  # once: rows may be in files
-        trials = [AnchoredPropagation(propagator, labels, near) for propagator in self.groups[0]]
+        trials = [AnchoredPropagation(propagator, labels, near, ROUGH) for propagator in self.groups[0]]
         tested = comparison_labels(labels, self.max_tested)
 
         def leave_one_out(trial: AnchoredPropagation) -> Floats:
-            return trial.leave_one_out(tested) * trial.joined()[tested, None]
+            return trial.leave_one_out(tested, ROUGH) * trial.joined()[tested, None]
 
-        return choose(trials, labels.codes[tested], leave_one_out)
+        chosen = choose(trials, labels.codes[tested], leave_one_out)
+        return chosen.solved_to(tolerance)
 
 
 class AnchoredPropagator(Propagator):
@@ -71,16 +88,16 @@ class AnchoredPropagator(Propagator):
     graph: AnchoredGraph
     operator: AnchoredGreen
 
-    def __init__(self, graph: AnchoredGraph, gram: Floats, mu: float):
-        """``gram`` is Z'Z of the graph."""
-        System = LonePoint if graph.is_one_point else AnchorSystem
+    def __init__(self, graph: AnchoredGraph, gram: Any, mu: float):
+        """``gram`` is Z'Z of the graph, dense or sparse."""
+        make_system = LonePoint if graph.is_one_point else anchor_system
         self.graph, self.mu, self.n, self.n_components = graph, mu, graph.n, graph.n_components
         self.k = graph.anchor_search.k
-        system = System(gram, graph.n, graph.n * mu, graph.n_components)
+        system = make_system(gram, graph.n, graph.n * mu, graph.n_components)
         self.operator = AnchoredGreen(system, graph.mixing_matrix)
 
     def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "AnchoredPropagation":
-        return AnchoredPropagation(self, labels, self.graph.near_of(labels.rows))
+        return AnchoredPropagation(self, labels, self.graph.near_of(labels.rows), tolerance)
 
     def components_of(self, rows: Ints) -> Ints:
         order = np.argsort(rows)
@@ -130,10 +147,20 @@ class AnchoredPropagation(Propagation):
 
     propagator: AnchoredPropagator
 
-    def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near):
-        self.propagator, self.labels, self.labelled = propagator, labels, labelled
-        Z = labelled.matrix(propagator.graph.m)
-        self.C = propagator.operator.of_labels(Z, labels.codes, len(labels.classes))
+    def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
+        self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
+
+    @cached_property
+    def C(self) -> Floats:
+        """(m, c)."""
+        Z, operator = self.labelled.matrix(self.propagator.graph.m), self.propagator.operator
+        return operator.of_labels(Z, self.labels.codes, len(self.labels.classes), self.tolerance)
+
+    def solved_to(self, tolerance: float) -> "AnchoredPropagation":
+        """The same at another tolerance, which a dense system does not have."""
+        if self.propagator.operator.is_direct:
+            return self
+        return AnchoredPropagation(self.propagator, self.labels, self.labelled, tolerance)
 
     @property
     def near(self) -> Blocks:
@@ -183,16 +210,22 @@ class AnchoredPropagation(Propagation):
 
     def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
         """F_i - G_ii y_i, in which the own label of a row is left out of F from the start."""
-        near, operator = self.labelled.pick(indices), self.propagator.operator
+        return self._without_own(indices, partial(self.propagator.operator.system.own_share, tolerance=tolerance))
+
+    def rough_leave_one_out(self, indices: Ints) -> Floats:
+        return self._without_own(indices, partial(self.propagator.operator.system.rough_own_share, tolerance=ROUGH))
+
+    def _without_own(self, indices: Ints, own_share: Callable[[sp.csr_array], Floats]) -> Floats:
+        near = self.labelled.pick(indices)
         F = self._new_rows(range(len(near)), near)
-        share = operator.system.own_share(near.matrix(self.propagator.graph.m)) - operator.own
+        share = own_share(near.matrix(self.propagator.graph.m)) - self.propagator.operator.own
         F[np.arange(len(near)), self.labels.codes[indices]] -= share
         return F
 
     def scores_with(self, labels: Labels, rows: Ints, tolerance: float) -> Floats:
         Z = self.labelled.matrix(self.propagator.graph.m)
         known, asked = (np.searchsorted(self.labels.rows, part) for part in (labels.rows, rows))
-        return Z[asked] @ self.propagator.operator.of_labels(Z[known], labels.codes, len(labels.classes))
+        return Z[asked] @ self.propagator.operator.of_labels(Z[known], labels.codes, len(labels.classes), tolerance)
 
     def scores_of(self, rows: Ints) -> tuple[Floats, Bools]:
         Z, codes = self._mixing_of(rows), self.labels.codes
@@ -216,18 +249,22 @@ class AnchoredPropagation(Propagation):
         return labelled, index[labelled]
 
     def influence(self, rows: Ints) -> Floats:
-        F = self._mixing_of(rows) @ self._label_coefficients()
+        Z = self._mixing_of(rows)
+        F = np.hstack([Z @ C for C in self._label_coefficients()])
         labelled, index = self._labelled_among(rows)
         F[labelled, index] += self.propagator.operator.own
         return F
 
     def influence_on_new_rows(self, X: Any) -> Floats:
-        return replace(self.predictor(), C=self._label_coefficients()).scores(X)[0]
+        near = self.propagator.graph.anchor_search.near(ArrayBlocks(X)).keep()
+        steps = (replace(self._new_rows, C=C) for C in self._label_coefficients())
+        return np.hstack([near.collect(step, np.empty((0, step.C.shape[1]))) for step in steps])
 
-    def _label_coefficients(self) -> Floats:
-        """C (m, l) of labels that are each a class of their own."""
-        Z, n_labels = self.labelled.matrix(self.propagator.graph.m), len(self.labels.rows)
-        return self.propagator.operator.of_labels(Z, np.arange(n_labels), n_labels)
+    def _label_coefficients(self) -> Iterator[Floats]:
+        """C (m, l) of labels that are each a class of their own, some labels at a time."""
+        Z, operator = self.labelled.matrix(self.propagator.graph.m), self.propagator.operator
+        for indices in in_parts(np.arange(len(self.labels.rows))):
+            yield operator.of_labels(Z[indices], np.arange(len(indices)), len(indices), EXACT)
 
     def predictor(self) -> AnchoredPredictor:
         graph = self.propagator.graph

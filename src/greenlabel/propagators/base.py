@@ -26,7 +26,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-EXACT = 1e-12  # tolerance of influences, whose sums are to be the scores
+EXACT = 1e-11  # tolerance of influences, whose sums are to be the scores to 1e-9 of the largest
 LABELS_AT_ONCE = 128  # columns of G that are held in memory
 ROUGH = 1e-2  # tolerance of leave-one-out scores by which a parameter or a temperature is chosen
 SHARE_ROWS = 4096  # rows whose scores show the shares of the classes in the data

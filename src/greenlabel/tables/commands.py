@@ -49,7 +49,7 @@ def label(
     The output may be corrected and labelled again: cells that were changed, or whose source says given or checked, are
     labels; the others are filled in anew.
 
-    A table that would not fit in memory is read in blocks and labelled by --method anchored.
+    A table that would not fit in memory is read in blocks, by --method auto or anchored.
     """
     check_table(table)
     with loading():
@@ -100,7 +100,7 @@ def suggest(
     about yet come first. Each has a rank, its row number (row 1 is the first one below the column names), a reason, how
     many rows it stands for, and the classes that it would decide between.
 
-    A table that would not fit in memory is read in blocks, by --method anchored.
+    A table that would not fit in memory is read in blocks, by --method auto or anchored.
     """
     check_table(table)
     with loading():

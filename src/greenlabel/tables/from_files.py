@@ -13,6 +13,7 @@ from greenlabel.tables.io.files import (
     check_apart,
     check_output,
     check_reading,
+    has_no_types,
     left_out,
     read_shares,
     read_vectors,
@@ -23,7 +24,7 @@ from greenlabel.tables.model_files.saved import load_model
 from greenlabel.tables.next_rows import suggest_stream, suggest_table
 from greenlabel.tables.opening import AtOnce, Bar, InBlocks, in_blocks, read_in_blocks, style_of
 from greenlabel.tables.passes import Run
-from greenlabel.tables.streaming import label_stream, predict_stream, refuse_in_blocks
+from greenlabel.tables.streaming import METHODS_IN_BLOCKS, label_stream, predict_stream, refuse_in_blocks
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,8 @@ def label_files(
     """Label a table and write it, its model and its report. Returns the result, and the names of what was written."""
     beside = some(save, report)
     if files.must_stream():
-        other = None if method in ("auto", "anchored") else method
-        refuse_in_blocks(shares=shares, vectors=files.vectors, method=other)
-        result, out, left = label_in_blocks(files, beside, target, options, bar)
+        refuse_in_blocks(shares=shares, vectors=files.vectors, method=None if method in METHODS_IN_BLOCKS else method)
+        result, out, left = label_in_blocks(files, beside, target, method, options, bar)
     else:
         result, out, left = label_at_once(files, beside, target, method, shares, options, bar)
     result.warnings += warn_left_out(out, left)
@@ -117,11 +117,11 @@ def label_files(
 
 
 def label_in_blocks(
-    files: Files, beside: list[Path], target: str, options: dict[str, Any], bar: Bar
+    files: Files, beside: list[Path], target: str, method: str, options: dict[str, Any], bar: Bar
 ) -> tuple[TableResult, str, list[str]]:
     """The result, the name of the output, and columns that it cannot hold."""
     with files.in_blocks(beside, bar) as blocks:
-        result = label_stream(blocks.run, target, blocks.write, memory_limit=files.limit, **options)
+        result = label_stream(blocks.run, target, blocks.write, method=method, memory_limit=files.limit, **options)
     return result, blocks.name, blocks.left_out
 
 
@@ -150,9 +150,9 @@ def suggest_files(
     check_output(path, files.force, WRITERS)
     check_apart(files.table, path)
     if files.must_stream():
-        refuse_in_blocks(vectors=files.vectors, method=None if method in ("auto", "anchored") else method)
+        refuse_in_blocks(vectors=files.vectors, method=None if method in METHODS_IN_BLOCKS else method)
         with files.read_in_blocks(bar) as run:
-            found, facts = suggest_stream(run, target, n, memory_limit=files.limit, **options)
+            found, facts = suggest_stream(run, target, n, method=method, memory_limit=files.limit, **options)
         style = style_of(str(files.table), files.encoding)
     else:
         whole = AtOnce(str(files.table), files.out or "-", files.force, files.encoding, files.sheet)
@@ -163,7 +163,7 @@ def suggest_files(
     if files.out is None:
         return found, facts, []
     with bar.stages("writing"):
-        write_table(path, found, style)
+        write_table(path, found, style, has_no_types(files.table))
     facts["warnings"] += warn_left_out(files.out, left_out(path, found))
     return found, facts, [files.out]
 

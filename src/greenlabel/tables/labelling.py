@@ -109,11 +109,16 @@ def label_table(
 
     Parameters
     ----------
-    frame : pandas or polars DataFrame
-    target : the column to fill; null, NaN and "" are unlabelled
-    features, drop, id : names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass through
-    unlabelled : further values of the target that mean "no label"
-    vectors : (n, d) array of embeddings, one row for each row of the frame
+    frame : DataFrame
+        Of pandas or polars.
+    target : str
+        The column to fill; null, NaN and "" are unlabelled.
+    features, drop, id : str, list of str or None, default None
+        Names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass through.
+    unlabelled : str, list or None, default None
+        Further values of the target that mean "no label".
+    vectors : (n, d) array or None, default None
+        Embeddings, one row for each row of the frame.
     scale : {"auto", "none", "standard"}, default "auto"
         "auto" scales columns whose units differ; see ``greenlabel.tables.columns.features``.
     method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
@@ -121,15 +126,21 @@ def label_table(
     class_shares : None, "labels", "balanced" or a mapping, default None
         Shares of the classes that the predictions must have: those among the given labels, equal ones, or
         {class: share}; a share may be a range (low, high). Needs method="auto".
-    only_confident : leave a cell empty where the confidence is below this
+    only_confident : float or None, default None
+        Leave a cell empty where the confidence is below this.
     random_state : int, default 0
-    announce : called with the name of each stage as it begins
+        Seeds folds, trees, anchors and approximate neighbours.
+    announce : callable or None, default None
+        Called with the name of each stage as it begins.
 
     Returns
     -------
-    frame : the same with ``target`` filled, and ``<target>_source``, ``<target>_confidence``, ``<target>_margin``,
-        ``<target>_predicted``
-    result : a TableResult
+    frame : DataFrame
+        The same with ``target`` filled, and ``<target>_source``, ``<target>_confidence``, ``<target>_margin``,
+        ``<target>_predicted``.
+    result : TableResult
+        Prints as a summary. ``report(path)`` writes the page, ``save(path)`` the model; ``suggest()``,
+        ``explain(row)`` and ``suspects()`` answer further questions.
 
     Examples
     --------
@@ -276,9 +287,23 @@ def predict_table(
 
     A frame that was filled before is read as ``label_table`` reads it: what are no labels is filled in anew.
 
-    ``vectors`` is the (n, d) array of embeddings for a model that learned from one.
+    Parameters
+    ----------
+    saved : SavedModel
+        From ``load_model``.
+    frame : DataFrame
+        Of pandas or polars, with the columns that the model learned from.
+    vectors : (n, d) array or None, default None
+        Embeddings, for a model that learned from some.
+    only_confident : float or None, default None
+        Leave a cell empty where the confidence is below this.
 
-    Returns the frame with the same columns as label_table adds, and the facts: rows, labels, values never seen.
+    Returns
+    -------
+    frame : DataFrame
+        The same with the columns that ``label_table`` adds.
+    facts : dict
+        Rows, labels, values never seen.
     """
     table = as_polars(frame)
     check_names_free(table.columns, saved.target)

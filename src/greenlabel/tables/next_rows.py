@@ -23,6 +23,7 @@ from greenlabel.tables.outcome import as_array, suggestion_facts
 from greenlabel.tables.passes import Run
 from greenlabel.tables.report.words import one_line
 from greenlabel.tables.streaming import (
+    STAGE,
     features_in_blocks,
     fit_in_blocks,
     labels_of,
@@ -56,13 +57,36 @@ def suggest_table(
 ) -> tuple[Any, dict[str, Any]]:
     """The rows of a frame to label next, best first, from no label on.
 
-    Parameters are those of ``label_table``; ``target`` may be empty in all rows, or hold one class so far.
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars.
+    target : str
+        The column to fill; it may be empty in all rows, or hold one class so far.
+    n : int, default 20
+        How many rows.
+    features, drop, id : str, list of str or None, default None
+        Names or patterns (``"pixel*"``) of columns to learn from, to leave out, to pass through.
+    unlabelled : str, list or None, default None
+        Further values of the target that mean "no label".
+    vectors : (n, d) array or None, default None
+        Embeddings, one row for each row of the frame.
+    scale : {"auto", "none", "standard"}, default "auto"
+        As in ``label_table``.
+    method : {"auto", "green", "anchored", "consistency", "harmonic"}, default "auto"
+        As in ``label_table``.
+    random_state : int, default 0
+        Seeds what is random, as in ``label_table``.
+    announce : callable or None, default None
+        Called with the name of each stage as it begins.
 
     Returns
     -------
-    table : n rows of the frame, pandas or polars as it came, behind columns ``rank``, ``row`` (as people count),
-        ``reason``, ``covers`` and ``between``; a name that the frame has already begins with ``suggested_``
-    facts : rows, labels, the suggestions, warnings
+    table : DataFrame
+        n rows of the frame, pandas or polars as it came, behind columns ``rank``, ``row`` (as people count),
+        ``reason``, ``covers`` and ``between``; a name that the frame has already begins with ``suggested_``.
+    facts : dict
+        Rows, labels, the suggestions, warnings.
 
     Examples
     --------
@@ -104,10 +128,11 @@ def suggest_stream(
     id: list[str] | None = None,
     unlabelled: list[str] | None = None,
     scale: str = "auto",
+    method: str = "auto",
     random_state: int = 0,
     memory_limit: int | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """What suggest_table does with method="anchored", for a table in blocks.
+    """What suggest_table does, for a table in blocks.
 
     Every row is held as its nearest anchors, five numbers and their weights.
     """
@@ -117,12 +142,12 @@ def suggest_stream(
     with run.stages("features"):
         sample = sample_of(given, sample_size(run.table), random_state)
         steps = learn_features(run, TableFeatures(scale, random_state), target, (features, drop, id), sample)
-    with run.stages("graph"):
+    with run.stages("graph" if len(classes) < 2 else STAGE[method]):
         if len(classes) < 2:
             X, seen = features_in_blocks(run, steps), np.flatnonzero(given >= 0)
             found = suggest(X, n, exclude=seen, random_state=random_state)
         else:
-            model, cautions = fit_in_blocks(run, steps, given, random_state, memory_limit)
+            model, cautions = fit_in_blocks(run, steps, given, method, random_state, memory_limit)
             found = suggest_with_labels(model, n, names=as_array(classes))
     with run.stages("next rows"):
         rows = rows_of_blocks(run, [one.row for one in found])

@@ -12,7 +12,15 @@ from greenlabel.blocks.rows import identity
 from greenlabel.tables.io.blocks import is_several, open_table
 from greenlabel.tables.io.csv_style import CsvStyle
 from greenlabel.tables.io.encodings import check_cuttable, check_encoding
-from greenlabel.tables.io.files import WRITERS, check_apart, check_output, left_out, read_with_style, write_table
+from greenlabel.tables.io.files import (
+    WRITERS,
+    check_apart,
+    check_output,
+    has_no_types,
+    left_out,
+    read_with_style,
+    write_table,
+)
 from greenlabel.tables.io.parts import FORMATS, Output, output_of
 from greenlabel.tables.io.paths import STANDARD
 from greenlabel.tables.passes import Run
@@ -135,7 +143,7 @@ class AtOnce:
     def write(self, filled: pl.DataFrame) -> list[str]:
         """Write the table. Returns columns that the output cannot hold."""
         if self._rows is None or self._output.suffix not in FORMATS:
-            write_table(self.path, filled, self._style)
+            write_table(self.path, filled, self._style, has_no_types(Path(self._table)))
             return left_out(self.path, filled)
         without = self._output.left_out(filled.schema)
         with self._output.opened(without, self._style) as write:

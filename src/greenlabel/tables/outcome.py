@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import check_integer
 from greenlabel.inspection.explaining import Explanation, Influence, explain
 from greenlabel.inspection.suggesting import Suggestion, Suggestions, suggest_with_labels
-from greenlabel.inspection.suspicion import Suspect, suspects
+from greenlabel.inspection.suspicion import Suspects, suspects
 from greenlabel.labels.estimates import LEVEL, Filled, estimate_accuracy
 from greenlabel.tables.columns.features import Column
 
@@ -222,10 +222,11 @@ class Outcome:
         names = as_array(self.classes)
         return replace(found, labels=names[found.labels], classes=names, predicted=names[found.predicted])
 
-    def suspects(self) -> list[Suspect]:
+    def suspects(self) -> Suspects:
         """Given labels that the others contradict, surest first: ``greenlabel.suspects`` of the model."""
         names = as_array(self.classes)
-        return [replace(one, given=names[one.given], suggested=names[one.suggested]) for one in suspects(self.model)]
+        named = (replace(one, given=names[one.given], suggested=names[one.suggested]) for one in suspects(self.model))
+        return Suspects(named)
 
     @property
     def can_inspect(self) -> bool:

@@ -110,6 +110,18 @@ class Run:
         for i, (frame, prediction) in enumerate(whole):
             yield self.table.rows(i), frame, prediction
 
+    def cut(self, predictions: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Arrays of predictions in the blocks of the table; those of few rows come all at once."""
+        first = next(predictions)
+        if len(self.table) > 1 and len(first[0]) == self.table.n:
+            yield from (
+                tuple(part[rows.start : rows.stop] for part in first)
+                for rows in map(self.table.rows, range(len(self.table)))
+            )
+            return
+        yield first
+        yield from predictions
+
     def facts(self, **more: Any) -> dict[str, Any]:
         """Speed over all stages so far, the imports aside."""
         taken = self.stages.seconds

@@ -24,11 +24,11 @@ STAGES = {  # what a stage is called while it lasts
     "next rows": "Choosing rows to label next",
 }
 
-PASSES = {  # how often a stage reads a table in blocks
+PASSES = {  # how often a stage reads a table in blocks; "graph" stands in place of "experts", where there are none
     "reading": 1,
     "features": 1,
     "graph": 3,
-    "experts": 0,
+    "experts": 3,
     "labels": 0,
     "check": 0,
     "writing": 2,
@@ -51,12 +51,12 @@ class Bar:
     def expect(self, n_blocks: int) -> None:
         """From now on count blocks."""
         self._n_blocks = n_blocks
-        self.shown.update(self._task, total=n_blocks * sum(PASSES.values()))
+        self.shown.update(self._task, total=n_blocks * passes_of(list(STAGES)))
 
     def _announce(self, name: str) -> None:
         before = list(STAGES).index(name)
         if self._n_blocks:
-            before = self._n_blocks * sum(PASSES[stage] for stage in list(STAGES)[:before])
+            before = self._n_blocks * passes_of(list(STAGES)[:before])
             self._stop = before + self._n_blocks * PASSES[name]
         self.shown.update(self._task, description=STAGES[name], completed=before)
 
@@ -64,6 +64,11 @@ class Bar:
         """Another block was read; a stage that reads more of them than was thought waits for the next one."""
         if self.shown.tasks[self._task].completed < self._stop:
             self.shown.advance(self._task)
+
+
+def passes_of(stages: list[str]) -> int:
+    """How often these stages read a table."""
+    return sum(PASSES[stage] for stage in stages if stage != "graph")
 
 
 @contextmanager

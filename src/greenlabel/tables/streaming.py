@@ -2,12 +2,13 @@
 
     target column -> classes and codes of all rows            one pass, this column alone
     sample -> the steps from columns to features              one pass
-    blocks -> features -> AnchoredGreenClassifier             nearest anchors of each row, and one sum
+    blocks -> features -> BlendedClassifier                   experts on the labelled rows, nearest anchors, sums
     blocks -> predictions -> the output, block by block
 
-Every row is held as the code of its label, and as its nearest anchors where those fit. The sample is drawn
-from the seed; it holds every labelled row, up to LABELLED_ROWS of them. A value that fits no type of the sample is a
-gap, and counted. On a cluster the workers read the input and send back sums and predictions; rows are written here.
+Every row is held as the code of its label, and as its features, nearest anchors and scores where those fit. The
+sample is drawn from the seed; it holds every labelled row, up to LABELLED_ROWS of them. A value that fits no type of
+the sample is a gap, and counted. On a cluster the workers read the input and send back sums and predictions; rows are
+written here.
 """
 
 import warnings
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.optional import requires
+from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.graph.projection import sample_rows
@@ -58,6 +60,11 @@ LABELLED_ROWS = 10_000  # with a label, beside them
 MIN_SAMPLE = 10_000  # rows, however wide
 SAMPLE_BYTES = 2**30  # limits wide rows; not the memory that is free, which changes
 PAGE_ROWS = 5_000  # kept for the report
+METHODS_IN_BLOCKS: dict[str, type[BlendedClassifier] | type[AnchoredGreenClassifier]] = {
+    "auto": BlendedClassifier,
+    "anchored": AnchoredGreenClassifier,
+}
+STAGE = {"auto": "experts", "anchored": "graph"}  # in which a model is fitted
 
 
 def refuse_in_blocks(**options: Any) -> None:
@@ -81,10 +88,11 @@ def label_stream(
     unlabelled: list[str] | None = None,
     scale: str = "auto",
     only_confident: float | None = None,
+    method: str = "auto",
     random_state: int = 0,
     memory_limit: int | None = None,
 ) -> TableResult:
-    """What label_table does with method="anchored", for a table in blocks; ``write`` takes the filled blocks.
+    """What label_table does, for a table in blocks; ``write`` takes the filled blocks.
 
     The result holds a sample of the rows, and counts of all.
     """
@@ -95,15 +103,17 @@ def label_stream(
     with run.stages("features"):
         sample = sample_of(given, sample_size(run.table), random_state)
         steps = learn_features(run, TableFeatures(scale, random_state), target, (features, drop, id), sample)
-    with run.stages("graph"):
-        model, cautions = fit_in_blocks(run, steps, given, random_state, memory_limit)
+    with run.stages(STAGE[method]):
+        model, cautions = fit_in_blocks(run, steps, given, method, random_state, memory_limit)
     with run.stages("check"):
         validation = evaluate(model)
     drawn = sample_rows(len(given), PAGE_ROWS, np.random.default_rng(random_state))
     page = ForPage(np.union1d(validation.rows, drawn))
-    filler = Filler(target, unlabelled, classes, given, steps, only_confident, page)
+    filler = Filler(
+        target, unlabelled, classes, given, steps, only_confident, page, isinstance(model, BlendedClassifier)
+    )
     with run.stages("writing"):
-        for rows, frame, prediction in run.beside(model.predict_proba_all_rows()):
+        for rows, frame, prediction in run.beside(run.cut(model.predict_proba_all_rows())):
             write(filler.filled(rows, frame, *prediction))
     return page.result(
         target=target,
@@ -115,6 +125,7 @@ def label_stream(
         seconds=run.stages.seconds,
         warnings=all_doubts(target, unrecorded, classes, given, cautions),
         label_sources=named_counts(sources),
+        experts=getattr(model, "expert_scores_", {}),
         model=model,
         features=steps,
         whole=filler.tally,
@@ -150,11 +161,11 @@ def learn_features(
 
 
 def fit_in_blocks(
-    run: Run, steps: TableFeatures, given: Ints, random_state: int, memory_limit: int | None
-) -> tuple[AnchoredGreenClassifier, list[str]]:
+    run: Run, steps: TableFeatures, given: Ints, method: str, random_state: int, memory_limit: int | None
+) -> tuple[BlendedClassifier | AnchoredGreenClassifier, list[str]]:
     """The fitted model, and what it warned of."""
     limit = "auto" if memory_limit is None else memory_limit
-    model = AnchoredGreenClassifier(random_state=random_state, memory_limit=limit)
+    model = METHODS_IN_BLOCKS[method](random_state=random_state, memory_limit=limit)
     X = features_in_blocks(run, steps)
     with warnings.catch_warnings(record=True) as cautions:
         warnings.simplefilter("always", UserWarning)
@@ -223,13 +234,14 @@ class Filler:
     steps: TableFeatures
     only_confident: float | None
     page: ForPage
+    is_blend: bool
     tally: Tally | None = None
     unseen: Counter[str] = field(default_factory=Counter)
 
     def filled(self, rows: range, frame: pl.DataFrame, probabilities: Any, is_reached: Any) -> pl.DataFrame:
         given = self.given[rows.start : rows.stop]
         predictions = np.where(given >= 0, given, decided(probabilities, self.only_confident))
-        tally = Tally.of(given, predictions, probabilities, is_reached)
+        tally = Tally.of(given, predictions, probabilities, is_reached, self.is_blend)
         self.tally = tally if self.tally is None else self.tally + tally
         self.unseen.update(self.steps.unseen(frame))
         own = frame.drop(added_names(frame.columns, self.target))

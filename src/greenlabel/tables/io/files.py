@@ -64,7 +64,7 @@ def check_reading(path: Path, encoding: str | None, sheet: str | None) -> None:
     """Refuse options that mean nothing for a file."""
     if encoding is not None:
         check_encoding(encoding)
-        if path != STANDARD and path.suffix.lower() not in TEXT:
+        if not has_no_types(path):
             raise TableError(f"--encoding is for {' and '.join(TEXT)} files; leave it out for {path}.")
     if sheet is not None and path.suffix.lower() != ".xlsx":
         raise TableError(f"--sheet is for .xlsx files; leave it out for {path}.")
@@ -80,16 +80,26 @@ def read_with_style(path: Path, encoding: str | None = None, sheet: str | None =
     return frame, CsvStyle.of_file(path, check_encoding(encoding))
 
 
-def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None) -> None:
-    """The frame as a file that appears whole or not at all; text is written in a style."""
+def write_table(path: Path, frame: pl.DataFrame, style: CsvStyle | None = None, is_text: bool = True) -> None:
+    """The frame as a file that appears whole or not at all; text is written in a style.
+
+    Columns of a table that came as text, where ``is_text``, become numbers in formats that have types.
+    """
     frame = frame.drop(left_out(path, frame))
     style = style or CsvStyle()
     if path == STANDARD:
         style.write(frame, sys.stdout.buffer)
         return
     extension = _extension(path, WRITERS)
+    if is_text and extension not in TEXT:
+        frame = typed(frame)
     with new_file(path) as draft:
         WRITERS[extension](frame, draft, style)
+
+
+def has_no_types(path: Path) -> bool:
+    """Whether a file is text, every column of it."""
+    return path == STANDARD or path.suffix.lower() in TEXT
 
 
 @contextmanager
@@ -341,15 +351,15 @@ def _write_excel(frame: pl.DataFrame, path: Path, style: CsvStyle) -> None:
             "more, and a sheet holds fewer; write .csv or .parquet."
         )
     whole = io.BytesIO()
-    typed(frame).write_excel(whole)
+    frame.write_excel(whole)
     path.write_bytes(whole.getvalue())
 
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path, CsvStyle], Any]] = {
     ".csv": lambda frame, path, style: style.write(frame, path, ".csv"),
     ".tsv": lambda frame, path, style: style.write(frame, path, ".tsv"),
-    ".parquet": lambda frame, path, style: typed(frame).write_parquet(path),
-    ".jsonl": lambda frame, path, style: typed(frame).write_ndjson(path),
-    ".ndjson": lambda frame, path, style: typed(frame).write_ndjson(path),
+    ".parquet": lambda frame, path, style: frame.write_parquet(path),
+    ".jsonl": lambda frame, path, style: frame.write_ndjson(path),
+    ".ndjson": lambda frame, path, style: frame.write_ndjson(path),
     ".xlsx": _write_excel,
 }

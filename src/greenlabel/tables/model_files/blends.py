@@ -15,7 +15,7 @@ import numpy as np
 from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.blend.experts import GraphExpert, WeightedGraph
-from greenlabel.blend.fitted import BlendForPrediction, BlendPredictor
+from greenlabel.blend.predictor import BlendForPrediction, BlendPredictor
 from greenlabel.blend.row_experts import KERNEL_ROWS, KernelExpert, KernelRidge, RowExpert, TreesExpert
 from greenlabel.blend.weights import Blend
 from greenlabel.estimators.base import TransductiveClassifier
@@ -212,9 +212,8 @@ def read_blend(part: Part) -> Any:
     predictor = BlendPredictor(experts, blend, scaling, part.array("shift", "f", (c,), -LARGE, LARGE))
     if part.has("refined"):
         predictor = replace(predictor, refined=read_refined(part, d, c), scale=part.real("scale", 0, LARGE))
-    model = base.fitted(BlendForPrediction(base.labels, predictor))
-    model.class_shares_ = part.array("class_shares", "f", (c,), 0, 1)
-    model.estimated_accuracy_ = read_accuracy(part)
+    class_shares = part.array("class_shares", "f", (c,), 0, 1)
+    model = base.fitted(BlendForPrediction(base.labels, predictor, class_shares, read_accuracy(part)))
     model.mu_ = part.real("mu", 0, HUGE) if part.has("mu") else float("nan")
     return model
 

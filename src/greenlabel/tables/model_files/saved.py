@@ -46,7 +46,18 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """The model in a file; one that is corrupt, of another format, not sound, or none of ours is refused."""
+    """The model in a file; one that is corrupt, of another format, not sound, or none of ours is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file written by ``greenlabel label --save`` or ``result.save``.
+
+    Returns
+    -------
+    saved : SavedModel
+        For ``predict_table``.
+    """
     path = Path(path)
     try:
         return read_saved(read_archive(path))

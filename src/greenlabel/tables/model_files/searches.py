@@ -1,6 +1,6 @@
 """The parts of a model file that hold rows: matrices, and searches among their rows, made again from their points.
 
-float64, flat, reduced, cluster     searches
+float64, flat, reduced, cluster, inverted     searches
 """
 
 import math
@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from greenlabel.errors import ModelFileError
+from greenlabel.graph.anchor_search import InvertedSearch
 from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch, Search
 from greenlabel.graph.projection import Projection
 from greenlabel.tables.model_files.container import Arrays, Part
@@ -75,16 +76,17 @@ SEARCHES: dict[str, type] = {
     "flat": FlatSearch,
     "reduced": ReducedSearch,
     "cluster": ClusterSearch,
+    "inverted": InvertedSearch,
 }
 
 
 def write_search(search: Any, out: Arrays) -> Values:
     kind = kind_of(search, SEARCHES)
     values = {"kind": kind, "points": write_matrix(search.P, out)}
-    if kind in ("reduced", "cluster"):
+    if kind in ("reduced", "cluster", "inverted"):
         values["projection"] = write_projection(search.projection, out)
-    if kind == "cluster":
-        values |= {"centres": out.add(search.centres), "group": out.add(search.group[:, 0])}
+    if kind in ("cluster", "inverted"):
+        values |= {"centres": out.add(search.centres), "group": out.add(search.group.ravel())}
     return values
 
 
@@ -98,7 +100,9 @@ def read_search(part: Part, d: int) -> Search:
     if kind == "reduced":
         return ReducedSearch(P, projection)
     centres = part.array("centres", "f", (None, projection.axes.shape[1]), -FAR, FAR)
-    return ClusterSearch.restored(P, projection, centres, part.array("group", "i", (len(P),), 0, len(centres) - 1))
+    group = part.array("group", "i", (len(P),), 0, len(centres) - 1)
+    restored = InvertedSearch.restored if kind == "inverted" else ClusterSearch.restored
+    return restored(P, projection, centres, group)
 
 
 def write_projection(projection: Projection, out: Arrays) -> Values:

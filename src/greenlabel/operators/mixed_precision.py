@@ -1,0 +1,263 @@
+"""Conjugate gradients in single precision that are as exact as in double, on all threads.
+
+    A X = R        A = I - T, T (n, n) sparse, symmetric, eigenvalues below 1
+
+Single precision moves half the bytes, and carries a residual down by DROP before rounding shows. There a column waits;
+when all do, what was found is added to X, the residual is taken anew in double precision, and conjugate gradients go on
+from it in the direction they had (*reliable updates*), so they need no more rounds than in double precision.
+
+Blocks of rows are worked on side by side, each while it is in the processor's cache. Blocks are the same on any number
+of threads, and no column depends on another one, so the result is the same to the bit whatever the threads and columns.
+
+R (n, c) right sides     X (n, c)     r, p, q (n, C) residual, direction and A p, C >= c columns in float32
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel._common.threads import Team
+from greenlabel.operators.coarse import CoarseSystem
+
+Floats = NDArray[np.floating]
+Singles = NDArray[np.float32]
+Part = tuple[slice, sp.csr_array]  # rows, and these rows of a matrix
+
+BLOCK_ROWS = 4096
+GROUPS_AT_ONCE = 64  # of the coarse system
+COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
+VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
+DROP = 1e-4  # by which a residual falls before it is taken anew
+PATIENCE = 500  # rounds after which it is taken anew in any case
+PROGRESS = 1e-2  # a residual that has not fallen by this in all these rounds is too hard for single precision
+
+
+def row_slices(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def row_parts(A: sp.csr_array, size: int = BLOCK_ROWS) -> list[Part]:
+    """Blocks of the rows of A, which share its arrays."""
+    parts = []
+    for rows in row_slices(A.shape[0], size):
+        ends = A.indptr[rows.start : rows.stop + 1]
+        inside = slice(ends[0], ends[-1])
+        arrays = (A.data[inside], A.indices[inside], ends - ends[0])
+        parts.append((rows, sp.csr_array(arrays, shape=(rows.stop - rows.start, A.shape[1]))))
+    return parts
+
+
+def in_single(A: sp.csr_array) -> sp.csr_array:
+    """A in single precision; the arrays of its indices are shared."""
+    return sp.csr_array((A.data.astype(np.float32), A.indices, A.indptr), shape=A.shape)
+
+
+def column_sums(A: Floats) -> NDArray[np.float64]:
+    """Sums of columns (C,) by halves, which rounds little; overwrites A. No column depends on another one."""
+    n = len(A)
+    while n > 1:
+        half = n // 2
+        A[:half] += A[n - half : n]
+        n -= half
+    return A[0].astype(np.float64)
+
+
+def column_parts(n: int, c: int) -> Iterator[slice]:
+    """Columns to solve at once, of c right sides on n rows; as many in each part."""
+    at_once = max(COLUMNS_AT_ONCE, min(VALUES_AT_ONCE // n, MAX_COLUMNS))
+    size = -(-c // -(-c // at_once)) if c else 1
+    return (slice(start, min(start + size, c)) for start in range(0, c, size))
+
+
+def n_lanes(c: int) -> int:
+    """Columns to compute with: sparse products are quickest with four at a time."""
+    return c if c <= 2 else -(-c // 4) * 4
+
+
+class Groups:
+    """The coarse system, if there is one, on the blocks of the rows."""
+
+    def __init__(self, coarse: CoarseSystem | None, team: Team):
+        self._coarse, self._team = coarse, team
+        self._up = [] if coarse is None else [P for _, P in row_parts(coarse.P)]
+        self._down = [] if coarse is None else row_parts(coarse.restriction, GROUPS_AT_ONCE)
+
+    def correct(self, r: Singles) -> tuple[Singles | None, Floats | float]:
+        """y of z = r + P y, and what it adds to r'z of each column (C,)."""
+        if self._coarse is None:
+            return None, 0.0
+        residual = np.concatenate(self._team.run(lambda part: part[1] @ r, self._down))
+        y = self._coarse.solve(residual)
+        return y, column_sums(residual.astype(np.float64) * y)
+
+    def on_rows(self, rows: slice, y: Singles) -> Singles:
+        """P y on a block of rows, flat."""
+        return (self._up[rows.start // BLOCK_ROWS] @ y).reshape(-1)
+
+
+class Descent:
+    """Conjugate gradients in single precision, from a residual r of any length."""
+
+    def __init__(self, parts: list[Part], team: Team, groups: Groups, r: Singles):
+        self._parts, self._team, self._groups = parts, team, groups
+        self.x, self._p = np.zeros_like(r), np.zeros_like(r)
+        self._q: list[Singles] = [np.empty(0, np.float32)] * len(parts)  # block by block
+        self._before = np.zeros(r.shape[1])  # r'z at the last turn of each column
+        self._set_residual(r)
+
+    def rounds(self, goal: Floats, n_rounds: int) -> int:
+        """Rounds until the length of each column of r is at its goal (c,), at most ``n_rounds``; their number."""
+        goal2 = np.full_like(self._rr, np.inf)
+        goal2[: len(goal)] = goal**2
+        for done in range(n_rounds):
+            moving = self._rr > goal2
+            if not moving.any():
+                return done
+            self._turn(moving)
+            pq = self._summed(self._multiply)
+            self._move(np.divide(self._rz, pq, out=np.zeros_like(pq), where=moving & (pq > 0)))
+        return n_rounds
+
+    def restart(self, r: Singles, length: Floats) -> None:
+        """Go on in the same direction from a residual taken anew, in another unit: ``length`` times the former one."""
+        scale = np.ones_like(self._rr)
+        np.divide(1, length, out=scale[: len(length)], where=length > 0)
+        times = repeated(scale)
+
+        def shorten(part: Part) -> None:
+            self.x[part[0]] = 0
+            p = flat(self._p, part[0])
+            p *= times[: len(p)]
+
+        self._team.run(shorten, self._parts)
+        self._before = self._before * scale**2
+        self._set_residual(r)
+
+    def _set_residual(self, r: Singles) -> None:
+        self._r = r
+        self._set_length(self._summed(lambda part: column_sums(r[part[0]] ** 2)))
+
+    def _set_length(self, rr: Floats) -> None:
+        self._rr = rr
+        self._y, more = self._groups.correct(self._r)
+        self._rz = rr + more
+
+    def _turn(self, moving: NDArray[np.bool_]) -> None:
+        """p <- z + beta p, in columns that move."""
+        beta = np.divide(self._rz, self._before, out=np.zeros_like(self._rz), where=moving & (self._before > 0))
+        times, r_times = repeated(np.where(moving, beta, 1)), repeated(moving)
+        y = None if self._y is None else self._y * moving.astype(np.float32)
+        self._before = np.where(moving, self._rz, self._before)
+
+        def turn(part: Part) -> None:
+            p, r = (flat(A, part[0]) for A in (self._p, self._r))
+            p *= times[: len(p)]
+            p += r if moving.all() else r * r_times[: len(p)]
+            if y is not None:
+                p += self._groups.on_rows(part[0], y)
+
+        self._team.run(turn, self._parts)
+
+    def _multiply(self, part: Part) -> Floats:
+        """q = A p on some rows, and their part of p'q."""
+        rows, A = part
+        q = self._q[rows.start // BLOCK_ROWS] = A @ self._p
+        return column_sums(self._p[rows] * q)
+
+    def _move(self, step: Floats) -> None:
+        """x <- x + step p,  r <- r - step q."""
+        times = repeated(step)
+
+        def move(part: Part) -> Floats:
+            x, r, p = (flat(A, part[0]) for A in (self.x, self._r, self._p))
+            block = self._q[part[0].start // BLOCK_ROWS]
+            q = block.reshape(-1)
+            q *= times[: len(q)]
+            r -= q
+            x += np.multiply(p, times[: len(p)], out=q)
+            np.multiply(r, r, out=q)
+            return column_sums(block)
+
+        self._set_length(self._summed(move))
+
+    def _summed(self, work: Callable[[Part], Floats]) -> Floats:
+        return np.add.accumulate(self._team.run(work, self._parts))[-1]
+
+
+def flat(A: Singles, rows: slice) -> Singles:
+    """Rows of A as one long vector: NumPy is slow where columns are few."""
+    return A[rows].reshape(-1)
+
+
+def repeated(values: NDArray[Any]) -> Singles:
+    """One value for each column, for all rows of a flat block."""
+    return np.tile(values.astype(np.float32), BLOCK_ROWS)
+
+
+class MixedPrecision:
+    """A X = R, for many R."""
+
+    def __init__(self, A: sp.csr_array, team: Team, coarse: CoarseSystem | None = None):
+        self._double, self._single, self._team = row_parts(A), row_parts(in_single(A)), team
+        self._groups = Groups(coarse, team)
+
+    def solve(self, R: Floats, tolerance: float, n_rounds: int) -> tuple[Floats, Floats, int]:
+        """X, what is left of R, and how many rounds it took.
+
+        Each column comes as far as the tolerance, its last digit or ``n_rounds`` let it.
+        """
+        X, left = np.zeros(R.shape), R
+        size = length = self._lengths(R)
+        descent = Descent(self._single, self._team, self._groups, self._unit_columns(R, length))
+        is_open, done = size > 0, 0
+        while is_open.any() and done < n_rounds:
+            goal = np.where(is_open, np.maximum(DROP, tolerance / 2 * relative(size, length)), np.inf)
+            done += descent.rounds(goal, min(PATIENCE, n_rounds - done))
+            self._add(X, descent.x, length)
+            left = self._residual(R, X)
+            before, length = length, self._lengths(left)
+            is_open = is_open & (length > tolerance * size) & (length < PROGRESS * before)
+            if is_open.any():
+                descent.restart(self._unit_columns(left, length), relative(length, before))
+        return X, left, done
+
+    def _unit_columns(self, R: Floats, length: Floats) -> Singles:
+        """R in single precision, its columns of length 1, so that they neither overflow nor vanish; others are 0."""
+        r = np.zeros((len(R), n_lanes(R.shape[1])), np.float32)
+        divisor = np.where(length > 0, length, np.inf)
+
+        def divide(part: Part) -> None:
+            r[part[0], : R.shape[1]] = R[part[0]] / divisor
+
+        self._team.run(divide, self._double)
+        return r
+
+    def _add(self, X: Floats, x: Singles, length: Floats) -> None:
+        """X <- X + x, whose columns are in units of their own."""
+
+        def add(part: Part) -> None:
+            X[part[0]] += x[part[0], : X.shape[1]] * length
+
+        self._team.run(add, self._double)
+
+    def _residual(self, R: Floats, X: Floats) -> Floats:
+        """What is left of R: R - A X."""
+        left = np.empty_like(R)
+
+        def subtract(part: Part) -> None:
+            rows, A = part
+            np.subtract(R[rows], A @ X, out=left[rows])
+
+        self._team.run(subtract, self._double)
+        return left
+
+    def _lengths(self, R: Floats) -> Floats:
+        return np.sqrt(sum(self._team.run(lambda part: column_sums(R[part[0]] ** 2), self._double)))
+
+
+def relative(a: Floats, b: Floats) -> Floats:
+    """a / b, and 1 where b is 0."""
+    return np.divide(a, b, out=np.ones_like(a), where=b > 0)

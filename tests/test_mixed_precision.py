@@ -1,0 +1,194 @@
+"""Conjugate gradients in mixed precision against dense elimination: as exact, on any number of threads and columns."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from greenlabel._common.threads import Team
+from greenlabel.graph.neighbors import graph_search
+from greenlabel.graph.similarity import knn_graph
+from greenlabel.operators import mixed_precision
+from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
+from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
+from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, column_sums, in_single, row_parts
+
+SHIFT = 0.01
+
+
+@pytest.fixture(scope="module")
+def graph():
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    return knn_graph(graph_search(X, np.random.default_rng(0)), 8, "adaptive", 1.0)
+
+
+@pytest.fixture
+def group(graph):
+    """Groups of rows that are near, by the first coordinate of the order of the graph; one number is not used."""
+    number = np.argsort(np.argsort(np.asarray(graph.S.sum(axis=0)).ravel())) // 40
+    return np.where(number == 3, 4, number)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
+    monkeypatch.setattr(mixed_precision, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(mixed_precision, "GROUPS_AT_ONCE", 4)
+    monkeypatch.setattr(mixed_precision.row_parts, "__defaults__", (128,))
+
+
+def system(graph, group=None, shift=SHIFT):
+    return SparseSystem(graph.S, graph.degree + shift, "no advice", group)
+
+
+def scaled(graph, shift=SHIFT):
+    """T and what it hardly changes."""
+    root = np.sqrt(graph.degree + shift)
+    return sp.csr_array(sp.diags_array(1 / root) @ graph.S @ sp.diags_array(1 / root)), root
+
+
+def less(T):
+    """A = I - T."""
+    return sp.csr_array(sp.eye_array(T.shape[0], format="csr") - T)
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 16, 17, 40])
+def test_solutions_equal_elimination_to_the_last_digits(graph, group, rng, is_grouped, n_columns):
+    B = rng.normal(size=(graph.n, n_columns)) * np.logspace(-8, 8, n_columns)
+    X = system(graph, group if is_grouped else None).solve(B)
+    expected = np.linalg.solve(np.diag(graph.degree + SHIFT) - graph.S.toarray(), B)
+    assert (abs(X - expected).max(axis=0) <= 1e-11 * abs(expected).max(axis=0)).all()
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+@pytest.mark.parametrize("tolerance", [1e-13, 1e-6, 1e-2])
+def test_neither_threads_nor_other_columns_change_a_bit(graph, group, rng, is_grouped, tolerance):
+    B = rng.normal(size=(graph.n, 19))
+    solver = system(graph, group if is_grouped else None)
+    with threadpool_limits(1):
+        X = solver.solve(B, tolerance)
+    with threadpool_limits(2):
+        assert_array_equal(solver.solve(B, tolerance), X)
+    for columns in ([0], [17], [2, 5], [18, 1, 4], list(range(3, 15))):
+        assert_array_equal(solver.solve(B[:, columns], tolerance), X[:, columns])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shift", [1e-9, 1e-4])
+def test_a_system_too_hard_for_single_precision_is_finished_in_double(shift, rng):
+    """A chain of 400 rows: without the shift its condition is 1e5, and single precision loses its way."""
+    S = sp.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tocsr()
+    diagonal = np.asarray(S.sum(axis=1)).ravel() + shift
+    B = rng.normal(size=(400, 3))
+    B -= B.mean(axis=0)
+    X = SparseSystem(S, diagonal, "no advice").solve(B)
+    expected = np.linalg.solve(np.diag(diagonal) - S.toarray(), B)
+    assert_allclose(X - X.mean(axis=0), expected - expected.mean(axis=0), atol=1e-8 * abs(expected).max())
+
+
+def test_a_direction_is_kept_when_the_residual_is_taken_anew(graph, rng, monkeypatch):
+    """Twice as many corrections hardly cost rounds."""
+    T, _ = scaled(graph)
+    R = rng.normal(size=(graph.n, 4))
+    with Team(1) as team:
+        _, _, few = MixedPrecision(less(T), team).solve(R, 1e-13, 1000)
+        monkeypatch.setattr(mixed_precision, "DROP", 5e-3)
+        _, left, many = MixedPrecision(less(T), team).solve(R, 1e-13, 1000)
+    assert many < 1.25 * few
+    assert (np.linalg.norm(left, axis=0) <= 1e-13 * np.linalg.norm(R, axis=0)).all()
+
+
+def test_what_is_left_is_the_residual(graph, rng):
+    T, _ = scaled(graph)
+    R = rng.normal(size=(graph.n, 3))
+    with Team(2) as team:
+        X, left, n_rounds = MixedPrecision(less(T), team).solve(R, 1e-13, 5)
+    assert n_rounds == 5
+    assert_allclose(left, R - X + T @ X, atol=1e-14)
+
+
+def test_groups_of_near_rows_save_rounds(rng):
+    X = np.sort(rng.uniform(size=(3000, 1)), axis=0)  # a long thin graph
+    graph = knn_graph(graph_search(X, rng), 8, "adaptive", 1.0)
+    T, root = scaled(graph, 1e-3)
+    R = rng.normal(size=(graph.n, 4))
+    with Team(1) as team:
+        coarse = CoarseSystem(T, root, np.arange(3000) // 20)
+        rounds = [MixedPrecision(less(T), team, known).solve(R, 1e-12, 5000)[2] for known in (None, coarse)]
+    assert rounds[1] < 0.6 * rounds[0]
+
+
+def test_the_system_of_groups_equals_its_formula(graph, group, rng):
+    T, root = scaled(graph)
+    P = np.zeros((graph.n, group.max() + 1))
+    P[np.arange(graph.n), group] = root
+    length = np.linalg.norm(P, axis=0)
+    P = np.divide(P, length, out=P, where=length > 0)
+    assert_allclose(grouped(T, P[np.arange(graph.n), group], group, P.shape[1]), P.T @ T @ P, atol=1e-14)
+    coarse = CoarseSystem(T, root, group)
+    assert_allclose(coarse.P.toarray(), P, atol=1e-7)
+    residual = P.T @ rng.normal(size=(graph.n, 3))  # zero for the group without rows
+    used = length > 0
+    A = (P.T @ P - P.T @ T @ P)[np.ix_(used, used)]
+    expected = DAMPING * np.linalg.solve(A, residual[used])
+    found = coarse.solve(residual.astype(np.float32))
+    assert_allclose(found[used], expected, atol=1e-3 * abs(expected).max())
+    assert (found[~used] == 0).all()
+
+
+def test_each_group_follows_the_one_it_is_most_similar_to():
+    between = np.zeros((5, 5))
+    for a, b, similarity in [(0, 3, 0.5), (3, 1, 0.2), (1, 4, 0.9)]:  # 2 is an island
+        between[a, b] = between[b, a] = similarity
+    assert_array_equal(np.argsort(chain(between)), [0, 3, 1, 4, 2])
+
+
+def test_rows_in_their_order_are_together_with_their_group(graph, group, rng):
+    T, root = scaled(graph)
+    coarse = CoarseSystem(T, root, group)
+    assert_array_equal(np.sort(coarse.order), np.arange(graph.n))
+    assert np.count_nonzero(np.diff(group[coarse.order])) == len(np.unique(group)) - 1
+    ordered = coarse.reordered(coarse.order)
+    assert_array_equal(ordered.P.toarray(), coarse.P.toarray()[coarse.order])
+    assert_array_equal(ordered.restriction.toarray(), ordered.P.toarray().T)
+
+
+@pytest.mark.parametrize(("n", "c", "widest"), [(100, 200, 100), (100, 3, 3), (70_000, 200, 100), (10**7, 40, 14)])
+def test_parts_cover_all_columns_and_are_as_wide_as_each_other(n, c, widest):
+    parts = list(column_parts(n, c))
+    assert_array_equal(np.concatenate([np.arange(c)[part] for part in parts]), np.arange(c))
+    assert max(part.stop - part.start for part in parts) == widest
+    assert list(column_parts(n, 0)) == []
+
+
+def test_row_parts_are_the_rows(graph):
+    T = graph.S
+    parts = row_parts(T, 100)
+    assert_array_equal(sp.vstack([part for _, part in parts]).toarray(), T.toarray())
+    assert [rows.start for rows, _ in parts] == list(range(0, graph.n, 100))
+    assert_array_equal(in_single(T).toarray(), T.toarray().astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 128, 129])
+def test_column_sums_by_halves_are_the_sums(rng, n):
+    A = rng.normal(size=(n, 3))
+    assert_allclose(column_sums(A.copy()), A.sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3])
+def test_a_team_keeps_the_order_of_the_blocks_and_hands_errors_on(n_members):
+    with Team(n_members) as team:
+        assert team.run(lambda i: i * i, list(range(7))) == [i * i for i in range(7)]
+        assert team.run(lambda i: i, []) == []
+        with pytest.raises(ZeroDivisionError):
+            team.run(lambda i: 1 / (6 - i), list(range(7)))
+
+
+def test_a_matrix_is_scaled_on_both_sides_in_place(rng):
+    dense = np.where(rng.random((40, 40)) < 0.2, rng.random((40, 40)), 0)
+    factor = np.where(np.arange(40) == 7, 0, rng.random(40))
+    T = sp.csr_array(dense)
+    scale_both_sides(T, factor)
+    assert_array_equal(T.toarray(), dense * factor[:, None] * factor)
