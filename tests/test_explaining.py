@@ -56,6 +56,13 @@ def test_influences_are_entries_of_the_operator(blobs, few):
     assert_allclose(explain(model, ROWS).influence, expected, atol=1e-9 * np.abs(expected).max())
 
 
+def test_influences_whose_sums_are_not_the_scores_are_solved_again(blobs, few, monkeypatch):
+    monkeypatch.setattr("greenlabel.propagators.knn.NEARLY_EXACT", 1e-2)
+    model = GreenClassifier(solver="cg").fit(blobs[0], few)
+    is_sum_of_influences(explain(model, ROWS), model.scores_[ROWS])
+    is_sum_of_influences(explain(model, np.arange(60)), model.scores_[:60])
+
+
 def test_influences_are_those_of_labels_given_one_by_one(blobs, few):
     """HF clamps all labelled rows; a label alone is one of them, the others being 0."""
     model = HarmonicClassifier().fit(blobs[0], few)

@@ -18,16 +18,15 @@ Copies of one row get at most their share of the labels, rounded up: where few d
 never quite cover an anchor between them, which would ask for the same row again and again.
 Components that no label reaches have cover and evidence 0, so they gain in full: large ones come early, tiny ones wait.
 
-A sure prediction lowers the need only as far as predictions have earned it. Trust is what leave-one-out gets right
-beyond the share of the largest class, as a part of what it could; two further labels count as wrong, so that the first
-few prove nothing. Where the graph says little, trust stays near 0 and coverage alone decides; random rows instead, in
-part or where a test says so, are no better there (benchmarks/queries_tried.md). The root is taken because margins of
-calibrated probabilities are small by themselves where predictions are poor.
+A sure prediction lowers the need only as far as probabilities could be calibrated. Where the graph says little,
+calibrated margins are small by themselves. But they are calibrated on the r labels that another one of their class can
+confirm, and few of these prove nothing. Leave-one-out as a further factor is worse from 20 labels on, and random rows,
+in part or where a test says so, are no better than coverage where the graph says little (benchmarks/tried.md).
 
-    trust^2 = max(0, (right / (l + 2) - largest share) / (1 - largest share))
+    trust = r / (r + 2)
 
 Z (n, m) mixing weights, k entries a row, rows sum to 1     lambda (m,) rows that an anchor stands for     s = n mu
-H, K (m, m)     margin (n,) between the two likeliest classes of each row     l labels
+H, K (m, m)     margin (n,) between the two likeliest classes of each row
 """
 
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ Bools = NDArray[np.bool_]
 
 SHIFT = 0.03  # s: the smaller, the further a label reaches
 ALPHA = 1.0  # evidence at which half of the need is left: as much as an own label says
-DOUBT = 2  # labels that count as wrong beside those that there are
+DOUBT = 2  # labels that calibrate probabilities at which half of a margin is believed
 MIN_WORTH = 1e-6  # a row that is quite sure can be had, too, when no other is left
 MARK_DIGITS = 9  # to which marks of equal rows agree
 ANCHORS_AT_ONCE = 256  # rows of K that fit in the processor's cache
@@ -94,10 +93,20 @@ def green_kernel(gram: Floats, shift: float) -> Floats:
     scale = np.divide(1, np.sqrt(mass), out=np.zeros_like(mass), where=mass > 0)
     A = -scale[:, None] * gram * scale
     A[np.diag_indices(len(A))] += 1 + shift
+    R = inverse(A)
+    R *= scale
+    R *= scale[:, None]
+    return R
+
+
+def inverse(A: Floats) -> Floats:
+    """A^-1 of a positive definite matrix, exactly symmetric."""
     with one_thread():  # two threads would round otherwise
-        R = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, check_finite=False), np.eye(len(A)), check_finite=False)
-    R = (R + R.T) / 2
-    return scale[:, None] * R * scale
+        R, _ = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        R, _ = scipy.linalg.lapack.dpotri(R, lower=1, overwrite_c=1)
+    above = np.triu_indices(len(R), 1)
+    R[above] = R.T[above]
+    return R.T  # in the order of rows, as sparse products want it
 
 
 def correlations(H: Floats) -> Floats:
@@ -123,30 +132,10 @@ def label_evidence(H: Floats, reach: Floats) -> Floats:
     return np.divide(reach.sum(axis=1), diagonal, out=np.zeros(len(H)), where=diagonal > 0)
 
 
-def leave_one_out_means(kernel: Kernel, Z: sp.csr_array, codes: Ints, n_classes: int) -> Floats:
-    """(l, c): of each label, the mean H_lj over the other labels j of each class; 0 where a class has no other.
-
-    Means and not sums, for a class with many labels is not a larger one.
-    """
-    H = np.asarray(Z @ kernel.reach(Z))
-    Y = np.eye(n_classes)[codes]
-    total = H @ Y - np.diag(H)[:, None] * Y
-    others = Y.sum(axis=0) - Y
-    return np.divide(total, others, out=np.zeros_like(total), where=others > 0)
-
-
-def trust(scores: Floats, codes: Ints) -> float:
-    """How far predictions can be believed, 0 to 1, from leave-one-out scores (l, c) of labels of these classes.
-
-    A label that no other one of its class can confirm is wrong by necessity, and where all labels are of one class
-    nothing has been told apart yet.
-    """
-    counts = np.bincount(codes, minlength=1)
-    if np.count_nonzero(counts) < 2:
-        return 0.0
-    right = np.count_nonzero((scores.argmax(axis=1) == codes) & (counts[codes] > 1))
-    largest = counts.max() / len(codes)
-    return max(0.0, float((right / (len(codes) + DOUBT) - largest) / (1 - largest))) ** 0.5
+def trust(codes: Ints) -> float:
+    """How far calibrated margins can be believed, 0 to 1, from the classes (l,) of the labels."""
+    r = np.count_nonzero(np.bincount(codes)[codes] > 1)
+    return r / (r + DOUBT)
 
 
 def need(evidence: Floats, sure: Floats, alpha: float = ALPHA) -> Floats:
@@ -200,10 +189,39 @@ def within_share(copy: Ints, labelled: list[int]) -> Bools:
     return np.asarray(taken < np.ceil(size * (len(labelled) + 1) / len(copy)))[copy]
 
 
-def best_row(Z: sp.csr_array, gain: Floats, worth: Floats) -> tuple[int, int] | None:
+class LazyGains:
+    """Gains that are computed where they can be the largest.
+
+    A label only lowers them: cover and evidence grow, and need falls. So the gains before a label are bounds, and most
+    anchors are never looked at again.
+    """
+
+    def __init__(self, K: Floats, weight: Floats, cover: Floats):
+        self._K, self._bound = K, gains(K, weight, cover)
+        self._is_exact = np.ones(len(K), bool)
+        self._weight, self._cover = weight, cover
+
+    def after(self, weight: Floats, cover: Floats) -> "LazyGains":
+        """The same after one more label; what was known are bounds now."""
+        self._is_exact[:] = False
+        self._weight, self._cover = weight.astype(self._K.dtype), cover.astype(self._K.dtype)
+        return self
+
+    def best(self, allowed: Bools) -> int:
+        """The anchor of the largest gain among those allowed, the first of several."""
+        bound = np.where(allowed, self._bound, -1.0)
+        while not self._is_exact[anchor := int(bound.argmax())]:
+            gain = float(self._weight @ np.maximum(self._K[anchor] - self._cover, 0))
+            self._bound[anchor] = gain
+            self._is_exact[anchor] = True
+            bound[anchor] = gain if allowed[anchor] else -1.0
+        return anchor
+
+
+def best_row(Z: sp.csr_array, gain: LazyGains, worth: Floats) -> tuple[int, int] | None:
     """The row, and its anchor, of the largest gain among those that have a row of any worth; None where none has."""
     has_rows = np.asarray(Z.T @ (worth > 0).astype(float)) > 0
-    anchor = int(np.where(has_rows, gain, -1.0).argmax())
+    anchor = gain.best(has_rows)
     row = row_of_anchor(Z, anchor, worth)
     return None if row is None else (row, anchor)
 
@@ -227,15 +245,17 @@ def next_rows(
     if len(kernel.H) != m:
         raise DataError(f"Z has {m} anchors and the kernel {len(kernel.H)}; make the kernel from Z'Z of the same rows.")
     sure = np.zeros(n) if sure is None else sure
-    sure_anchors = anchor_means(Z, sure, kernel.mass)
+    sure_anchors = anchor_means(Z, sure, np.asarray(Z.sum(axis=0)).ravel())  # Z may be some of the kernel's rows
     worth = np.maximum(1 - sure, MIN_WORTH)
     worth[labelled] = 0
     if excluded is not None:
         worth[excluded] = 0
     covered, labels = Covered.by(kernel, Z[labelled]), [int(row) for row in labelled]
     picks: list[Pick] = []
+    gain: LazyGains | None = None
     while len(picks) < n_rows:
-        gain = gains(kernel.K, kernel.mass * need(covered.evidence, sure_anchors), covered.cover)
+        weight = kernel.mass * need(covered.evidence, sure_anchors)
+        gain = LazyGains(kernel.K, weight, covered.cover) if gain is None else gain.after(weight, covered.cover)
         found = None if copy is None else best_row(Z, gain, worth * within_share(copy, labels))
         found = found or best_row(Z, gain, worth)
         if found is None:

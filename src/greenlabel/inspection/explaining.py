@@ -19,7 +19,7 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.estimators.labelled import LabelledGraph
 from greenlabel.inspection.checks import check_model, check_rows
-from greenlabel.inspection.printing import as_text
+from greenlabel.inspection.printing import PrintsAsTable, Table
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -34,7 +34,7 @@ class Influence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(PrintsAsTable):
     """What each label contributes to the scores of some rows.
 
     Attributes
@@ -75,13 +75,13 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.influence)
 
-    def __str__(self) -> str:
+    def as_table(self) -> Table:
         names = range(len(self)) if self.rows is None else self.rows.tolist()
         lines = [
             (name, predicted, ", ".join(f"{label} (row {row}) {share:.0%}" for row, label, share in found))
             for name, predicted, found in zip(names, self.predicted, self.top(), strict=True)
         ]
-        return as_text(("row", "predicted", "because of"), lines)
+        return ("row", "predicted", "because of"), lines
 
 
 def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -> Explanation:
@@ -89,10 +89,22 @@ def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -
 
     Parameters
     ----------
-    model : a fitted greenlabel classifier
-    rows : numbers of rows of the fit, one or several
-    X : new rows, instead
+    model : classifier
+        A fitted greenlabel classifier.
+    rows : int, array of int or None, default None
+        Numbers of rows of the fit, one or several.
+    X : (r, d) array, sparse matrix, data frame or None, default None
+        New rows, instead.
 
+    Returns
+    -------
+    explanation : Explanation
+        Prints as a table. ``top(n)`` names the labels that support each row most, with their shares; ``influence``
+        (r, l) is the part of each label in the scores, ``labelled`` and ``labels`` say which they are, ``predicted``
+        what came of it.
+
+    Notes
+    -----
     The explanation of a blend holds the evidence of each expert, which adds up to ``scores_``, and the influences
     within its graph.
 
@@ -115,10 +127,10 @@ def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -
 def _of_fitted_rows(model: Any, fitted: Any, rows: Ints) -> Explanation:
     graph = _graph_of(fitted)
     influence = graph.propagation.influence(rows)
-    evidence = {}
-    if isinstance(fitted, FittedBlend):
-        evidence = fitted.evidence_on_rows(rows)
-    return _explanation(fitted, influence, model.transduction_[rows], rows, evidence)
+    if not isinstance(fitted, FittedBlend):
+        return _explanation(fitted, influence, model.transduction_[rows], rows, {})
+    predicted = fitted.labels.classes[fitted.scores_of(rows).argmax(axis=1)]
+    return _explanation(fitted, influence, predicted, rows, fitted.evidence_on_rows(rows))
 
 
 def _of_new_rows(model: Any, fitted: Any, X: Any) -> Explanation:

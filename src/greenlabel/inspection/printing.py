@@ -1,7 +1,24 @@
-"""Results as small tables of text, for a terminal or a notebook."""
+"""Results as small tables: text for a terminal, markup for a notebook."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from greenlabel._common.markup import html_table
+
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # head, lines
+
+
+class PrintsAsTable:
+    """A result that shows itself as a table; a subclass says which."""
+
+    def as_table(self) -> Table:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return as_text(*self.as_table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.as_table())
 
 
 def as_text(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from greenlabel.graph.anchors import SPLIT_AXES, anchor_rows, find_anchors, mixing_matrix
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import exact_search, neighbour_matrix
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 from greenlabel.operators.green import GreenOperator
+
+Ints = NDArray[np.integer]
 
 MAX_ANCHORS = 2048
 ROWS_PER_ANCHOR = 4
@@ -53,6 +56,15 @@ def graph_sketch(
     total = weight.sum(axis=1, keepdims=True)
     weight = np.divide(weight, total, out=np.full_like(weight, 1 / k), where=total > 0)
     return neighbour_matrix(index, weight, len(anchors))
+
+
+def heaviest(Z: sp.csr_array) -> Ints:
+    """The anchor (n,) of which each row has most, the first of several. No row is empty."""
+    largest = np.repeat(np.maximum.reduceat(Z.data, Z.indptr[:-1]), np.diff(Z.indptr))
+    entries = np.flatnonzero(Z.data == largest)[::-1]  # the last one that is written stays
+    found = np.empty(Z.shape[0], np.intp)
+    found[np.searchsorted(Z.indptr, entries, side="right") - 1] = Z.indices[entries]
+    return found
 
 
 def n_anchors(n: int, max_anchors: int = MAX_ANCHORS) -> int:

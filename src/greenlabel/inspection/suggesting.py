@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from greenlabel._common.parameters import check_integer, check_seed
 from greenlabel.blend.fitted import FittedBlend
+from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
 from greenlabel.graph.scaling import find_scaling
 from greenlabel.inspection.checks import check_model, check_rows
-from greenlabel.inspection.coverage import Kernel, Pick, copies, leave_one_out_means, margins, next_rows, trust
-from greenlabel.inspection.printing import as_text
-from greenlabel.inspection.sketch import graph_sketch, sketch
-from greenlabel.labels.encoding import Labels
+from greenlabel.inspection.coverage import Kernel, Pick, copies, margins, next_rows, trust
+from greenlabel.inspection.printing import PrintsAsTable, Table
+from greenlabel.inspection.sketch import MAX_ANCHORS, graph_sketch, heaviest, sketch
+from greenlabel.inspection.sketch_model import SketchModel
 from greenlabel.propagators.anchored import AnchoredPropagation, AnchoredPropagator
 from greenlabel.propagators.base import Propagator
 from greenlabel.propagators.knn import KnnPropagator
@@ -37,6 +38,7 @@ Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 MAX_NAME = 30  # characters of a class in a reason; ``between`` has all of them
+MAX_OF_MANY = 1024  # anchors of a sketch of many anchors, which is to be there in a second or two
 UNDECIDED = 0.5  # margin below which a row is said to lie between two classes
 
 
@@ -50,12 +52,12 @@ class Suggestion:
     between: tuple[Any, ...]  # the classes that it would decide between; empty without predictions
 
 
-class Suggestions(list[Suggestion]):
+class Suggestions(PrintsAsTable, list[Suggestion]):
     """A list that prints as a table."""
 
-    def __str__(self) -> str:
+    def as_table(self) -> Table:
         lines = [(one.row, one.covers, " or ".join(map(str, one.between)), one.reason) for one in self]
-        return as_text(("row", "covers", "between", "reason"), lines)
+        return ("row", "covers", "between", "reason"), lines
 
 
 @dataclass(frozen=True)
@@ -95,18 +97,22 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
 
     Parameters
     ----------
-    model_or_X : a fitted greenlabel classifier; or rows as ``fit`` takes them, before there are labels of two classes
+    model_or_X : classifier, array, sparse matrix or data frame
+        A fitted greenlabel classifier; or rows as ``fit`` takes them, before there are labels of two classes.
         Columns of arrays are scaled where their units differ, as BlendedClassifier does.
     n : int, default 10
         How many rows. They spread over the data: a row counts as labelled for those after it. Fewer come only where
         no more are left.
-    exclude : row numbers that never come. Without a model they count as seen, so rows like them come late.
-    random_state : int, RandomState or None
+    exclude : array of int, default ()
+        Numbers of rows that never come. Without a model they count as seen, so rows like them come late.
+    random_state : int, RandomState or None, default None
         Seeds the anchors of the sketch. With a model, None is as good as any number: the same rows come every time.
 
     Returns
     -------
-    list of Suggestion(row, reason, covers, between)
+    suggestions : list of Suggestion
+        Prints as a table. Each has ``row``, ``reason``, ``covers`` (about how many rows it stands for) and ``between``
+        (the classes that it would decide between).
 
     Examples
     --------
@@ -136,11 +142,13 @@ def suggest_with_labels(
     labels, classes = fitted.labels, model.classes_ if names is None else names
     excluded = check_rows(exclude, labels.n, "exclude")
     look = sketch_of(model, seed)
-    rows = look.next_rows(n, labels.rows, _sureness(look, fitted), excluded)
+    small = SketchModel.of(look.kernel, look.Z, labels) if _has_many_anchors(fitted) else None
+    margin = _margins(fitted) if small is None else small.margins(look.Z)
+    rows = look.next_rows(n, labels.rows, trust(labels.codes) * margin, excluded)
     counts = stands_for(look, labels.rows, rows)
-    p, is_reached = _probabilities(fitted, rows)
+    p, is_reached = _probabilities(fitted, rows) if small is None else small.probabilities(look.Z[rows])
     return Suggestions(
-        Suggestion(row, _reason(count, of_row, reached, classes), count, between(of_row, classes))
+        Suggestion(row, reason(count, of_row, reached, classes), count, between(of_row, classes))
         for row, count, of_row, reached in zip(rows.tolist(), counts, p, is_reached, strict=True)
     )
 
@@ -159,25 +167,30 @@ def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
     return [max(1, round(count)) for count in counts.tolist()]
 
 
-def _sureness(look: Sketch, fitted: Any) -> Floats:
-    """(n,) what predictions have earned of their margins."""
-    labels: Labels = fitted.labels
-    scores = leave_one_out_means(look.kernel, look.Z[labels.rows], labels.codes, len(labels.classes))
-    return trust(scores, labels.codes) * _margins(look, fitted)
+def _has_many_anchors(fitted: Any) -> bool:
+    """Whether its probabilities take seconds: they are calibrated by solves on a large sparse system."""
+    return not isinstance(fitted, FittedBlend) and _anchors_of(fitted.propagator) > MAX_ANCHORS
 
 
-def _margins(look: Sketch, fitted: Any) -> Floats:
+def _anchors_of(propagator: Propagator) -> int:
+    return propagator.graph.m if isinstance(propagator, AnchoredPropagator) else 0
+
+
+def _margins(fitted: Any) -> Floats:
     """(n,) the margins of all rows. Of an anchored graph those of its anchors, mixed: no pass over the rows."""
-    if isinstance(fitted, FittedBlend) or not isinstance(fitted.propagation, AnchoredPropagation):
+    if isinstance(fitted, FittedBlend):
+        return np.concatenate([margins(p) for p, _ in fitted.probabilities_in_blocks()])
+    if not isinstance(fitted.propagation, AnchoredPropagation):
         return margins(fitted.distributions)
     C = fitted.propagation.C
-    return look.Z @ margins(fitted.calibrated.probabilities(C, np.ones(len(C), bool)))
+    return fitted.propagator.operator.Z @ margins(fitted.calibrated.probabilities(C, np.ones(len(C), bool)))
 
 
 def _probabilities(fitted: Any, rows: Ints) -> tuple[Floats, Bools]:
     """(r, c) of some rows, and whether a label reaches them."""
     if isinstance(fitted, FittedBlend):
-        return fitted.distributions[rows], fitted.reached[rows]
+        is_reached = np.ones(len(rows), bool) if fitted.graph is None else fitted.graph.propagation.scores_of(rows)[1]
+        return fitted.decoder.probabilities(fitted.scores_of(rows), is_reached), is_reached
     F, is_reached = fitted.propagation.scores_of(rows)
     return fitted.calibrated.probabilities(F, is_reached), is_reached
 
@@ -202,19 +215,41 @@ def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
 
 def _make_sketch(fitted: Any, rng: np.random.Generator) -> Sketch:
     if isinstance(fitted, FittedBlend):
+        if fitted.in_blocks:
+            return _sketch_in_blocks(fitted, rng)
         return Sketch.of(sketch(fitted.features, rng), nodes=distinct_rows(fitted.features))
+    return _sketch_of_propagator(fitted.propagator, rng)
+
+
+def _sketch_in_blocks(fitted: FittedBlend, rng: np.random.Generator) -> Sketch:
+    """Of rows beyond memory: their anchored graph, which a blend of other experts alone does not have."""
+    if fitted.graph is None:
+        raise ParameterError(
+            "suggest needs an anchored graph of rows in blocks, and no expert of this blend is one; add an "
+            "AnchoredGreenClassifier to experts."
+        )
     return _sketch_of_propagator(fitted.propagator, rng)
 
 
 def _sketch_of_propagator(propagator: Propagator, rng: np.random.Generator) -> Sketch:
     if isinstance(propagator, AnchoredPropagator):
-        return Sketch.of(propagator.operator.Z, propagator.graph.gram())
+        return _sketch_of_anchors(propagator, rng)
     assert isinstance(propagator, KnnPropagator)
     search = propagator.neighbourhood.search
     if search is None:
         return Sketch.of(graph_sketch(propagator.operator, rng))
     nodes = propagator.graph.nodes
     return Sketch.of(sp.csr_array(nodes.to_rows(sketch(search.P, rng))), nodes=nodes)
+
+
+def _sketch_of_anchors(propagator: AnchoredPropagator, rng: np.random.Generator) -> Sketch:
+    """Many anchors are themselves mixes of few. A row is then seen as the anchor of which it has most."""
+    Z, graph = propagator.operator.Z, propagator.graph
+    if graph.m <= MAX_ANCHORS:
+        return Sketch.of(Z, graph.gram())
+    of_anchors, anchor = sketch(graph.anchor_search.search.P, rng, MAX_OF_MANY), heaviest(Z)
+    n_rows = sp.diags_array(np.bincount(anchor, minlength=graph.m).astype(float))
+    return Sketch.of(sp.csr_array(of_anchors[anchor]), (of_anchors.T @ n_rows @ of_anchors).toarray())
 
 
 def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
@@ -226,7 +261,7 @@ def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
         nodes[0] = distinct_rows(X)
         return find_scaling(X, np.random.default_rng(0)).apply(X)
 
-    graph = shell.graph_of(X, prepare=scale)
+    graph = shell.sketch_of(X, prepare=scale)
     return Sketch.of(graph.mixing_matrix(), graph.gram(), nodes[0])
 
 
@@ -247,7 +282,10 @@ def short_name(label: Any) -> str:
     return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1].rstrip()}…"
 
 
-def _reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
+def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
+    """Why a row is worth a label, from its probabilities p (c,); there may be fewer than two classes yet."""
+    if len(p) < 2:
+        return f"stands for {_like_it(count)}"
     first, second = (short_name(label) for label in between(p, classes))
     if not is_reached:
         return f"no label reaches it; stands for {_like_it(count)}"
