@@ -431,11 +431,12 @@ def test_mu_of_zero_on_disconnected_anchors_is_refused_with_advice_that_this_cla
         AnchoredGreenClassifier(30, 3, mu=0).fit(X, y)
 
 
-def test_mu_of_zero_is_refused_where_ties_leave_anchors_apart():
-    """One-hot rows: each row is its own anchor, and as far from all others; nothing joins them."""
-    X = np.repeat(np.eye(4), 5, axis=0)
-    with refuses(GraphError, "mu=0", "4 components"):
-        AnchoredGreenClassifier(n_neighbors=2, mu=0, anchors=np.eye(4)).fit(X, np.repeat([0, 1, 0, 1], 5))
+def test_rows_as_far_from_all_other_anchors_are_joined_to_the_first_of_them():
+    """One-hot rows: each row is its own anchor, and as far from all others, as on a k-NN graph."""
+    X, y = np.repeat(np.eye(4), 5, axis=0), np.repeat([0, 1, 0, 1], 5)
+    model = AnchoredGreenClassifier(n_neighbors=2, mu=0, anchors=np.eye(4)).fit(X, y)
+    assert model.n_components_ == GreenClassifier(2, mu=0).fit(X, y).n_components_ == 1
+    assert_array_equal(model.transduction_, y)
 
 
 # Memory -----------------------------------------------------------------------------------------------------------

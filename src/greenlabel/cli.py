@@ -13,6 +13,7 @@ try:
     import typer
     from rich.console import Console
 
+    from greenlabel.annotate import command as annotate_command
     from greenlabel.paper.commands import paper
     from greenlabel.tables import commands as table_commands
 except ImportError as missing:  # the library works without them
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 table_commands.register(app)
+annotate_command.register(app)
 app.add_typer(paper, name="paper")
 say = Console(highlight=False, soft_wrap=True)
 

@@ -1,7 +1,9 @@
 """Pages in Chromium, where it is installed."""
 
+import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -36,3 +38,17 @@ def dumped(page, milliseconds=5000, timeout=120):
         timeout=timeout,
         check=True,
     )
+
+
+@contextmanager
+def chromium():
+    """Chromium in playwright's hands, with WebGL 2 drawn in software. Where one of the two is missing, tests skip."""
+    if BROWSER is None:
+        pytest.skip("no Chromium is installed; the page is not looked at in a browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; no page is used")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    options = ["--enable-unsafe-swiftshader", *(["--no-sandbox"] if is_root else [])]
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=BROWSER, args=options)
+        yield browser
+        browser.close()

@@ -3,6 +3,7 @@
 while libraries load     Ctrl-C ends the process at once: there is nothing to clean up yet, and what a library does
                          with an exception in the middle of its import is its own affair
 while work is done       Ctrl-C is a KeyboardInterrupt, so that drafts of files are removed
+while a page is served   what a page was told is on disk, so Ctrl-C may end the process at once here, too
 """
 
 import gc
@@ -20,16 +21,25 @@ INTERRUPTED = 128 + signal.SIGINT  # the exit code, as shells have it
 @contextmanager
 def loading() -> Iterator[None]:
     """Imports that take their time: Ctrl-C ends the process at once, and the garbage collector rests."""
+    with ending_at_once():
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.enable()
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Ctrl-C ends the process, whatever it is doing."""
     try:
         before = signal.signal(signal.SIGINT, leave)
     except ValueError:  # not the main thread, which alone has signals
         yield
         return
-    gc.disable()
     try:
         yield
     finally:
-        gc.enable()
         signal.signal(signal.SIGINT, before)
 
 

@@ -1,0 +1,168 @@
+"""What to label next: rows that stand for most of what no label covers, and one in five drawn at random.
+
+The rule is that of `suggest` (inspection/coverage.py), on the anchors of the live graph. Of many rows only those can
+come that are typical of an anchor, some for each; when they are used up, all can.
+
+Rows drawn at random tell how good the predictions are (accuracy.py). Which turn is such a one, and which row comes,
+follow from the seed of the journal alone: never from features, and the same after a restart.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel.annotate.session.labels import State
+from greenlabel.annotate.session.live import LiveGraph, Solved
+from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
+from greenlabel.inspection.coverage import copies, margins, trust
+from greenlabel.inspection.suggesting import Sketch, between, reason, stands_for
+from greenlabel.labels.encoding import Labels, evenly
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+AUDIT_EVERY = 5
+AUDIT_REASON = "drawn at random: tells how good the predictions are"
+ROWS_PER_ANCHOR = 8  # typical rows of each anchor that can come
+ALL_ROWS = 2**14  # up to so many rows all can
+COVER_LABELS = 1000  # labels whose cover is looked at
+ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row that is asked for."""
+
+    row: int
+    reason: str
+    covers: int
+    between: tuple[int, ...]  # ids of classes
+    audit: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "row": self.row,
+            "reason": self.reason,
+            "covers": self.covers,
+            "between": list(self.between),
+            "audit": self.audit,
+        }
+
+
+class Audits:
+    """Rows drawn at random, in an order that the seed alone decides."""
+
+    def __init__(self, n: int, seed: int):
+        self._seed = seed
+        self._order = np.random.default_rng([seed, 0]).permutation(n).astype(np.int32)
+
+    def is_turn(self, turn: int) -> bool:
+        """Whether the label of this turn is one: once in every AUDIT_EVERY but the first few, at a place of its own."""
+        group, place = divmod(turn, AUDIT_EVERY)
+        return group > 0 and int(np.random.default_rng([self._seed, 1, group]).integers(AUDIT_EVERY)) == place
+
+    def next_rows(self, count: int, is_open: Bools) -> list[int]:
+        """The next rows of the order that are open."""
+        found: list[int] = []
+        for start in range(0, len(self._order), ROWS_AT_ONCE):
+            part = self._order[start : start + ROWS_AT_ONCE]
+            found += part[is_open[part]][: count - len(found)].tolist()
+            if len(found) >= count:
+                break
+        return found
+
+
+def is_open(state: State) -> Bools:
+    """(n,) rows that may be asked for the first time."""
+    marks = state.marks
+    return (marks["origin"] == 0) & ~marks["ignored"] & (marks["skipped"] == 0)
+
+
+def queue(coverage: "Coverage", audits: Audits, solved: Solved, state: State, n: int) -> list[Asked]:
+    """The next n rows, each in its turn; fewer only where no more are left."""
+    turns = range(state.n_turns, state.n_turns + n)
+    n_drawn = sum(map(audits.is_turn, turns))
+    drawn = audits.next_rows(n_drawn, is_open(state)) if n_drawn else []
+    names = {one.id: one.name for one in state.classes}
+    chosen = iter(coverage.ask(solved, state, n - len(drawn), names, drawn))
+    at_random = iter([Asked(row, AUDIT_REASON, 1, (), True) for row in drawn])
+    order = [next(at_random if audits.is_turn(turn) else chosen, None) for turn in turns]
+    return [one for one in [*order, *at_random, *chosen] if one is not None]
+
+
+def typical_rows(Z: sp.csr_array) -> Ints:
+    """Rows that can come, ascending: of each anchor those that it is the heaviest of, and that have it most.
+
+    All rows where they are few.
+    """
+    n = Z.shape[0]
+    if n <= ALL_ROWS:
+        return np.arange(n)
+    heaviest = np.maximum.reduceat(Z.data, Z.indptr[:-1])
+    rows = np.repeat(np.arange(n), np.diff(Z.indptr))
+    entries = np.flatnonzero(Z.data == heaviest[rows])
+    order = entries[np.lexsort((-Z.data[entries], Z.indices[entries]))]
+    anchor = Z.indices[order]
+    rank = np.arange(len(order)) - np.searchsorted(anchor, anchor, side="left")
+    return np.unique(rows[order[rank < ROWS_PER_ANCHOR]])
+
+
+class Coverage:
+    """Rows to label next by what labels cover."""
+
+    def __init__(self, live: LiveGraph, X: Any):
+        self._live, self._typical = live, typical_rows(live.Z)
+        self._nodes = distinct_rows(X) if live.n <= ALL_ROWS else None
+
+    def ask(self, solved: Solved, state: State, n: int, names: dict[int, str], excluded: list[int]) -> list[Asked]:
+        """The n best rows; ``excluded`` ones do not come. Skipped rows come when no others are left."""
+        marks = state.marks
+        closed = (marks["origin"] > 0) | marks["ignored"]
+        closed[excluded] = True
+        found: list[Asked] = []
+        for rows in (self._typical[marks["skipped"][self._typical] == 0], np.flatnonzero(marks["skipped"] == 0), None):
+            rows = np.flatnonzero(~closed) if rows is None else rows[~closed[rows]]
+            found += self._ask(solved, rows, n - len(found), names) if len(rows) else []
+            closed[[one.row for one in found]] = True
+            if len(found) >= n:
+                break
+        return found
+
+    def _ask(self, solved: Solved, open_rows: Ints, n: int, names: dict[int, str]) -> list[Asked]:
+        labels = some_labels(solved.labels)
+        rows = np.concatenate([open_rows, labels.rows])
+        labelled = np.arange(len(open_rows), len(rows))
+        look = self._sketch(rows)
+        p = solved.probabilities(open_rows)
+        sure = np.zeros(len(rows))
+        if len(labels.classes) > 1:
+            sure[: len(open_rows)] = trust(solved.labels.codes) * margins(p)
+        chosen = look.next_rows(n, labelled, sure, np.empty(0, np.intp))
+        counts = stands_for(look, labelled, chosen)
+        reached = solved.is_reached(rows[chosen])
+        ids, known = labels.classes, np.array([names[number] for number in labels.classes.tolist()])
+        return [
+            Asked(int(rows[i]), reason(count, p[i], bool(is_reached), known), count, between(p[i], ids))
+            for i, count, is_reached in zip(chosen.tolist(), counts, reached, strict=True)
+        ]
+
+    def _sketch(self, rows: Ints) -> Sketch:
+        Z = sp.csr_array(self._live.Z[rows], dtype=np.float64)
+        nodes = AllDistinct() if self._nodes is None else renumbered(self._nodes.of_row[rows])
+        return Sketch(Z, self._live.kernel, copies(Z), nodes)
+
+
+def some_labels(labels: Labels) -> Labels:
+    """All labels, or an even choice of many."""
+    some = evenly(np.arange(len(labels.rows)), COVER_LABELS)
+    return Labels(labels.n, labels.classes, labels.rows[some], labels.codes[some])
+
+
+def renumbered(node: Ints) -> Nodes:
+    """Nodes of some of the rows."""
+    _, first, of_row = np.unique(node, return_index=True, return_inverse=True)
+    return Nodes(np.sort(first), np.argsort(np.argsort(first))[of_row.ravel()])
