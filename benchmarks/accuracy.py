@@ -413,7 +413,8 @@ def page(kept: dict[str, Any]) -> str:
             "## What is promised, and what came",
             "The accuracy that each fit stated beforehand with its 90 % interval, and the true one, draw by draw.",
             estimates(kept),
-            (FOLDER / "accuracy_tried.md").read_text().strip() + "\n",
+            "What was tried for these figures, and what did not help, is told in "
+            "[what was tried](tried.md#accuracy).\n",
         ]
     )
 

@@ -2,6 +2,7 @@
 
     quick_start   --help, a wrong option, a missing file    over    python -c "import typer, rich.console"
     predicting    greenlabel predict on 2,000 rows          over    the imports that it needs
+    streaming     greenlabel label in blocks, the blend     over    the same by --method anchored
 
 Seconds are of the processor, of the process and its threads, which a busy machine changes less than those of the clock.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import polars as pl
 
 ROUNDS = 7
 BARE = ["-c", "import typer, rich.console"]
@@ -56,6 +58,25 @@ def predicting(n: int = 2_000) -> dict[str, float]:
         predict = ["-m", "greenlabel", "predict", "m.green", "t.csv", "-q", "--force"]
         found = in_turns({"imports": ["-c", NEEDED], "predict": predict}, folder, rounds=3)
     return {f"{name}_s": taken for name, taken in found.items()} | {"ratio": found["predict"] / found["imports"]}
+
+
+def streaming(n: int = 1_000_000) -> dict[str, float]:
+    """A million rows of 20 numbers as CSV, 500 of them with a label; 100 bytes may be held for each row."""
+    with TemporaryDirectory() as folder:
+        write_numbers(Path(folder) / "t.csv", n)
+        label = ["-m", "greenlabel", "label", "t.csv", "-t", "kind", "-q", "--force", "--memory-limit", str(100 * n)]
+        found = in_turns({method: [*label, "--method", method] for method in ("anchored", "auto")}, folder, rounds=1)
+    return {f"{name}_s": taken for name, taken in found.items()} | {"ratio": found["auto"] / found["anchored"]}
+
+
+def write_numbers(path: Path, n: int, d: int = 20, c: int = 5) -> None:
+    """Classes of three clouds each, which overlap."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, c, n)
+    X = 1.2 * rng.normal(size=(c, 3, d))[kind, rng.integers(0, 3, n)] + rng.normal(size=(n, d))
+    has_label = rng.permutation(n) < 500
+    labels = [f"kind {code}" if known else None for code, known in zip(kind.tolist(), has_label, strict=True)]
+    pl.DataFrame({f"x{j}": X[:, j].round(4) for j in range(d)} | {"kind": labels}).write_csv(path)
 
 
 def write_table(path: Path, n: int) -> None:

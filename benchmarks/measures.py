@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from command_line import predicting, quick_start
-from greenlabel import AnchoredGreenClassifier, GreenClassifier
+from command_line import predicting, quick_start, streaming
+from greenlabel import AnchoredGreenClassifier, GreenClassifier, explain
 from greenlabel._common.stages import OTHER, Stages
 from greenlabel.datasets import keep_labels
 from greenlabel.metrics import unlabelled_accuracy
@@ -117,6 +117,15 @@ def green() -> dict[str, float]:
     return found | {"recall": recall(model, X), "accuracy": accuracy_over_draws(model, y)}
 
 
+def many_anchors() -> dict[str, float]:
+    """The anchored classifier as it comes beside the full graph, on MNIST."""
+    X, y = load("mnist")
+    few = keep_labels(y, 10, random_state=0)
+    anchored, green = AnchoredGreenClassifier(random_state=0), GreenClassifier(random_state=0)
+    times = best_in_turns(lambda: fit_all(anchored, X, few), lambda: fit_all(green, X, few))
+    return {"fit_s": times[0], "ratio": times[0] / times[1], "accuracy": accuracy_over_draws(anchored, y)}
+
+
 def accuracy_over_draws(model: Any, y: Array) -> float:
     results = []
     for seed in range(DRAWS):
@@ -126,13 +135,23 @@ def accuracy_over_draws(model: Any, y: Array) -> float:
 
 
 def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
-    """Share of the true k nearest rows that the graph's search finds, on a sample of rows."""
+    """Share of the true k nearest rows that the search of the graph finds, on a sample of rows."""
     from greenlabel.graph.neighbors import FlatSearch
 
     rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
     _, exact = FlatSearch(X).nearest(X[rows], k, rows)
-    _, found = model.propagator_.neighbourhood.search.nearest(X[rows], k, rows)
+    found = model.propagator_.neighbourhood.search.nearest_to_own(k + 1)[1][rows, :k]
     return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
+
+
+def explaining(n_rows: int = 100) -> dict[str, float]:
+    """Seconds in which rows of a k-NN graph are explained, and how far the sums are from the scores."""
+    X, y = load("mnist")
+    model = GreenClassifier(10, random_state=0).fit(X, keep_labels(y, 10, random_state=0))
+    rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
+    (seconds,) = best_in_turns(lambda: explain(model, rows))
+    error = abs(explain(model, rows).scores - model.scores_[rows]).max() / abs(model.scores_[rows]).max()
+    return {"seconds": seconds, "relative_error": float(error)}
 
 
 def solver() -> dict[str, float]:
@@ -207,7 +226,7 @@ PARTS = {  # of the anchored fit, each on the main thread: where it is found, an
     "greenlabel.graph.anchors:split_coordinates": "coordinates of the rows",
     "greenlabel.graph.anchors:bkhk_groups": "balanced splits",
     "greenlabel.graph.anchors:group_means": "means of the groups",
-    "greenlabel.propagators.anchored_graph:exact_search": "coordinates of the anchors",
+    "greenlabel.propagators.anchored_graph:anchor_search": "coordinates of the anchors",
     "greenlabel.propagators.anchored_graph:AnchorSearch.kept_near": "nearest anchors of all rows",
     "greenlabel.blocks.rows:Blocks.sum": "Z'Z",
     "greenlabel.estimators.anchored:anchored_candidates": "the system of the anchors",
@@ -299,7 +318,9 @@ def one_fit(n: int, m: int) -> dict[str, float]:
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "anchored": anchored,
     "anchored_20": anchored_20,
+    "many_anchors": many_anchors,
     "green": green,
+    "explaining": explaining,
     "solver": solver,
     "relabel": relabel,
     "growth": growth,
@@ -307,6 +328,7 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "cold_start": cold_start,
     "quick_start": quick_start,
     "predicting": predicting,
+    "streaming": streaming,
     "stages": stages,
     "switch": switch,
     "one_fit": one_fit,

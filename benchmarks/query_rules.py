@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
-from greenlabel import GreenClassifier
+from greenlabel import GreenClassifier, suggest
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
-from greenlabel.inspection.coverage import Kernel, copies, leave_one_out_means, margins, next_rows, trust
-from greenlabel.inspection.sketch import sketch
+from greenlabel.inspection.coverage import margins
 
 PER_CLASS = (1, 2, 5, 10)
 MAX_BATCH = 10
+ACQUISITIONS = ("unc_sampling", "var_opt", "sigma_opt", "model_change", "model_change_var_opt")
+FIRST_TAU, LAST_TAU = 0.1, 1e-9
 Array = np.ndarray[Any, Any]
 
 
@@ -69,21 +71,22 @@ class Task:
         return int(first.max()) + 1 if len(classes) == self.n_classes else None
 
 
-def coverage(task: Task, total: int) -> list[int]:
-    """Ours, in batches of a tenth of the labels there are, at most ten."""
-    Z = sketch(task.X, np.random.default_rng(0))
-    kernel = Kernel.of((Z.T @ Z).toarray())
-    copy = copies(Z)
+def suggested(task: Task, total: int) -> list[int]:
+    """Ours, as a user has it: `suggest(X)` one by one until two classes are seen, then `suggest(model)`, relabelled."""
     rows: list[int] = []
     while len(rows) < total:
-        labelled = np.array(rows, int)
-        model, sure = task.fitted(rows) if rows else None, None
-        if model is not None:
-            told = trust(leave_one_out_means(kernel, Z[labelled], task.y[labelled], task.n_classes), task.y[labelled])
-            sure = told * margins(model.label_distributions_)
-        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [pick.row for pick in next_rows(kernel, Z, n_rows, labelled, sure, copy=copy)]
+        model = task.fitted(rows) if rows else None
+        if model is None:
+            found = suggest(task.X, 1, exclude=rows, random_state=0)
+        else:
+            found = suggest(model, batch_size(rows, total))
+        rows += [one.row for one in found]
     return rows
+
+
+def batch_size(rows: list[int], total: int) -> int:
+    """A tenth of the labels there are, at most ten."""
+    return min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
 
 
 def random_start(task: Task, rng: np.random.Generator) -> list[int]:
@@ -100,8 +103,7 @@ def margin_sampling(task: Task, total: int, rng: np.random.Generator) -> list[in
         assert model is not None
         sure = margins(model.label_distributions_)
         sure[rows] = np.inf
-        n_rows = min(MAX_BATCH, max(1, len(rows) // 10), total - len(rows))
-        rows += [int(row) for row in np.argsort(sure, kind="stable")[:n_rows]]
+        rows += [int(row) for row in np.argsort(sure, kind="stable")[: batch_size(rows, total)]]
     return rows
 
 
@@ -126,30 +128,65 @@ def graphlearning_rule(acquisition: str) -> Callable[[Task, int, np.random.Gener
         import graphlearning as gl
 
         model = gl.ssl.laplace(task.similarity)
-        start = np.array(random_start(task, rng))
-        number: dict[int, int] = {}  # classes as they come: GraphLearning wants 0 to c - 1 of those it has seen
-
-        def numbered(rows: Array) -> Array:
-            return np.array([number.setdefault(k, len(number)) for k in task.y[rows].tolist()])
-
         values: dict[str, Any] = {}
         if acquisition != "unc_sampling":
             sigma, V = model.graph.eigen_decomp(normalization="normalized", k=50)
             values = {"C": np.diag(1 / (sigma + 1e-11)), "V": V}
-        learner = gl.active_learning.active_learner(
-            model, getattr(gl.active_learning, acquisition), start, numbered(start), **values
-        )
-        while len(learner.labeled_ind) < total:
-            n_rows = min(MAX_BATCH, max(1, len(learner.labeled_ind) // 10))
-            asked = learner.select_queries(batch_size=n_rows)
-            learner.update(asked, numbered(asked))
-        return [int(row) for row in learner.labeled_ind[:total]]
+        return graphlearning_queries(task, total, rng, model, acquisition, values)
 
     return rule
 
 
-PEERS: dict[str, Callable[[Task, int, np.random.Generator], list[int]]] = {
+def poisson_norm(task: Task, total: int, rng: np.random.Generator) -> list[int] | None:
+    """The smallest norm of Poisson-reweighted scores, whose tau decays from 0.1 to nothing over two labels per class.
+
+    None where the graph is not in one piece: the weights are then not defined, and its solver does not end.
+    """
+    import graphlearning as gl
+
+    if connected_components(task.similarity)[0] > 1:
+        return None
+    model = gl.ssl.laplace(task.similarity, reweighting="poisson", tau=FIRST_TAU)
+
+    def decay(n_labels: int) -> None:
+        tau = FIRST_TAU * (LAST_TAU / FIRST_TAU) ** (n_labels / (2 * task.n_classes))
+        model.tau = np.full(len(task.y), tau if tau > LAST_TAU else 0.0)
+
+    return graphlearning_queries(task, total, rng, model, "unc_sampling", {"unc_method": "unc_2norm"}, decay)
+
+
+def graphlearning_queries(
+    task: Task,
+    total: int,
+    rng: np.random.Generator,
+    model: Any,
+    acquisition: str,
+    values: dict[str, Any],
+    before_fit: Callable[[int], None] = lambda n_labels: None,
+) -> list[int]:
+    """What GraphLearning's active learner asks for, from random rows of two classes on."""
+    import graphlearning as gl
+
+    start = np.array(random_start(task, rng))
+    number: dict[int, int] = {}  # classes as they come: GraphLearning wants 0 to c - 1 of those it has seen
+
+    def numbered(rows: Array) -> Array:
+        return np.array([number.setdefault(k, len(number)) for k in task.y[rows].tolist()])
+
+    before_fit(len(start))
+    learner = gl.active_learning.active_learner(
+        model, getattr(gl.active_learning, acquisition), start, numbered(start), **values
+    )
+    while len(learner.labeled_ind) < total:
+        asked = learner.select_queries(batch_size=batch_size(list(learner.labeled_ind), total))
+        before_fit(len(learner.labeled_ind) + len(asked))
+        learner.update(asked, numbered(asked))
+    return [int(row) for row in learner.labeled_ind[:total]]
+
+
+PEERS: dict[str, Callable[[Task, int, np.random.Generator], list[int] | None]] = {
     "margin": margin_sampling,
     "V-optimality": v_optimality,
-    **{f"GraphLearning {name}": graphlearning_rule(name) for name in ("unc_sampling", "var_opt", "sigma_opt")},
+    **{f"GraphLearning {name}": graphlearning_rule(name) for name in ACQUISITIONS},
+    "GraphLearning unc_sampling, Poisson norm": poisson_norm,
 }
