@@ -508,7 +508,10 @@ def draw_many_rows(path: Path) -> None:
     X, y = digits()
     sizes = [len(y) * times for times in copies]
     figure, axes = canvas(5.8, 4)
-    rivals = {"GreenClassifier": GreenClassifier, "AnchoredGreenClassifier": AnchoredGreenClassifier}
+    rivals = {
+        "GreenClassifier": lambda n: GreenClassifier(random_state=0),
+        "AnchoredGreenClassifier": lambda n: AnchoredGreenClassifier(min(2048, n // 4), random_state=0),
+    }
     seconds = {name: [seconds_on_copies(model, X, y, times) for times in copies] for name, model in rivals.items()}
     for which, (name, taken) in enumerate(seconds.items()):
         axes.plot(sizes, np.array(taken) / seconds["GreenClassifier"][0], label=name, **stroke(which))
@@ -528,7 +531,7 @@ def seconds_on_copies(model: Any, X: Array, y: Array, times: int) -> float:
     X, y = np.tile(X, (times, 1)), np.tile(y, times)
     X = (X + np.random.default_rng(0).normal(scale=2, size=X.shape)).astype(np.float32)
     few = keep_labels(y, 10, random_state=0)
-    return best_of(2, lambda: model(random_state=0).fit(X, few))
+    return best_of(2, lambda: model(len(y)).fit(X, few))
 
 
 def draw_gamma(path: Path) -> None:

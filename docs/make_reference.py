@@ -13,8 +13,8 @@ What every `greenlabel COMMAND -h` says, on one page; `python docs/make_referenc
 true. How to use the commands on a table of your own is told in [Label a table](tables.md).
 
 Exit codes: 0, all is well; 1, something about the data or the files is wrong, one line says what; 2, the command was
-not understood; 130, it was interrupted. Where nobody reads the output any more, a command ends without a word and with
-1. Files appear whole or not at all. `greenlabel --install-completion` teaches your shell the commands.
+not understood; 130, it was interrupted. Where nobody reads the output any more, a command ends with code 1 and without
+a word. Files appear whole or not at all. `greenlabel --install-completion` teaches your shell the commands.
 """
 
 

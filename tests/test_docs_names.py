@@ -20,6 +20,7 @@ from helpers.pages import FENCE, PAGES, ROOT
 PACKAGE = Path(greenlabel.__file__).parent
 PAGES = [*PAGES, ROOT / "CHANGELOG.md"]
 FOREIGN = {"--install-completion"}  # typer's own
+FOREIGN_CLASSES = {"SelfTrainingClassifier"}  # of scikit-learn
 OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 SOURCE = "\n".join(path.read_text() for path in sorted(PACKAGE.rglob("*.py")))
 MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
@@ -109,7 +110,7 @@ def troubles(page: Path) -> list[str | None]:
     spans = quoted(page)
     options = {name for span in spans if span.startswith("-") for name in OPTION.findall(span) if name[:2] == "--"}
     dotted = [match[0] for span in spans if (match := re.match(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+(?=$|\()", span))]
-    classes = [span for span in spans if re.fullmatch(r"[A-Z]\w+(Classifier|Blocks)", span)]
+    classes = {span for span in spans if re.fullmatch(r"[A-Z]\w+(Classifier|Blocks)", span)} - FOREIGN_CLASSES
     inner = [span for span in spans if re.fullmatch(r"_[a-z]\w*|[a-z]\w*_", span)]  # _prepare, classes_
     files = [span for span in spans if re.fullmatch(r"[\w./-]+\.(py|md)", span)]
     dotted = [name for name in dotted if name not in files]

@@ -18,8 +18,8 @@ SOURCES = sorted(
     if path.name not in ("__init__.py", "__main__.py")
 )
 ROOMS = sorted(".".join(path.parent.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*/__init__.py"))
-EDGES = {"tables", "paper", "demo", "cli"}  # files, pictures, terminal
-TERMINAL = {"cli", "paper.commands", "tables.commands", "tables.options", "tables.progress"}
+EDGES = {"tables", "paper", "demo", "annotate", "cli"}  # files, pictures, terminal
+TERMINAL = {"cli", "paper.commands", "annotate.command", "tables.commands", "tables.options", "tables.progress"}
 MAX_MODULE_LINES, MAX_FUNCTION_LINES = 400, 60
 
 
@@ -127,8 +127,9 @@ def test_only_parquet_imports_pyarrow_among_the_blocks():
     assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
-def test_only_distances_and_neighbors_import_faiss():
-    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", "graph.neighbors"}
+def test_only_distances_and_searches_import_faiss():
+    searches = {"graph.neighbors", "graph.anchor_search"}
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", *searches}
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])
@@ -140,8 +141,14 @@ def test_only_the_command_line_imports_typer_and_rich():
     assert {module for module in SOURCES if outsiders(module) & {"typer", "rich"}} <= TERMINAL
 
 
-def test_only_fetch_reaches_for_the_network():
-    assert {module for module in SOURCES if outsiders(module) & {"urllib", "http", "socket"}} == {"paper.fetch"}
+def test_only_fetch_reaches_for_the_network_and_only_the_server_of_the_page_listens():
+    network = {"urllib", "http", "socket", "httpx"}
+    assert {module for module in SOURCES if outsiders(module) & network} == {"paper.fetch", "annotate.app.server"}
+
+
+def test_only_the_app_imports_a_web_framework():
+    web = {module for module in SOURCES if outsiders(module) & {"starlette", "uvicorn", "h11"}}
+    assert {room(module) for module in web} == {"annotate.app"}
 
 
 def test_pictures_are_imported_where_they_are_drawn_not_before():
@@ -165,6 +172,7 @@ FOREIGN = {
     "_fields",
     "_make",
     "_repr_html_",
+    "_repr_mimebundle_",
 }  # of other libraries
 
 

@@ -21,6 +21,7 @@ from greenlabel.tables.report.row_tables import telling_columns
 from greenlabel.tables.report.summary import summary_text
 from helpers.browser import dumped
 from helpers.reports import STRANGE, frame_of, outcome_of, page_of
+from helpers.sparse import sparse_rows
 
 VOID = {"meta", "link", "br"}
 
@@ -167,7 +168,7 @@ def test_of_many_columns_the_rare_kinds_are_named_and_the_rest_is_counted():
             outcome_of(["ant", "bee"], predictions=np.where(np.arange(60) < 8, np.arange(60) % 2, -1)), id="all empty"
         ),
         pytest.param(outcome_of(["ant", "bee"], X=np.zeros((60, 1))), id="rows all alike"),
-        pytest.param(outcome_of(["ant", "bee"], X=sp.random(60, 500, 0.05, "csr", rng=0)), id="sparse"),
+        pytest.param(outcome_of(["ant", "bee"], X=sparse_rows(60, 500, 0.05, np.random.default_rng(0))), id="sparse"),
         pytest.param(outcome_of(["ant", "bee"], graph={}, seconds={}, columns=[]), id="no facts"),
         pytest.param(outcome_of(["ant", "bee"], is_reached=np.arange(60) < 50), id="unreached rows"),
         pytest.param(outcome_of(["ant", "bee"], n=3, per_class=1), id="three rows"),

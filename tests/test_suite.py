@@ -120,7 +120,11 @@ def quick(path):
 
 
 def test_every_module_has_quick_tests_but_those_of_a_cluster_and_of_thousands_of_files():
-    assert [path.stem for path in TESTS if not quick(path)] == ["test_dask_blocks", "test_model_fuzz"]
+    assert [path.stem for path in TESTS if not quick(path)] == [
+        "test_dask_blend",
+        "test_dask_blocks",
+        "test_model_fuzz",
+    ]
 
 
 # Commands -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,63 @@
+"""The page that compares: its numbers are those of the pages of results."""
+
+import re
+
+import pytest
+
+from helpers.pages import ROOT
+
+COMPARED = (ROOT / "docs" / "compared.md").read_text()
+
+
+def table(text: str, section: str) -> list[list[str]]:
+    """Rows of the first table after a heading, without marks of emphasis and of percent."""
+    lines = f"\n{text}"[f"\n{text}".index(f"\n{section}\n") :].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("| "))
+    rows = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            break
+        rows.append([re.sub(r"\*\*|\s?%", "", cell).strip() for cell in line.strip("|").split("|")])
+    return [rows[0], *rows[2:]]
+
+
+def results(name: str, section: str) -> list[list[str]]:
+    return table((ROOT / "benchmarks" / f"{name}.md").read_text(), section)
+
+
+def test_accuracies():
+    text = (ROOT / "benchmarks" / "accuracy.md").read_text()
+    head, *rows = table("\nhere\n" + text[text.index("| data | **blend**") :], "here")
+    columns = [head.index(name) for name in ("blend", "graph", "LabelSpreading", "SelfTraining", "Poisson")]
+    expected = [[row[0], *(row[i].split(" ± ")[0] for i in columns)] for row in rows]
+    assert table(COMPARED, "### Accuracy")[1:] == expected
+
+
+def test_the_best_of_each_line_is_bold():
+    section = COMPARED.partition("### Accuracy")[2].partition("**Where")[0]
+    for line in [line for line in section.splitlines() if re.match(r"\| \w+.* \| [\d*]", line)]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")][1:]
+        best = max(float(cell.strip("*")) for cell in cells)
+        assert {cell for cell in cells if cell.startswith("**")} == {f"**{best}**"}, line
+
+
+def test_times():
+    expected = [row[1:] for row in results("RESULTS", "## Others on the same task")[1:]]
+    assert [row[1:] for row in table(COMPARED, "### Time and memory")[1:]] == expected
+
+
+def test_rules_of_querying():
+    measured = {row[0].removeprefix("GraphLearning "): row[1:] for row in results("queries", "## Other rules")[1:]}
+    shown = [row[1:] for row in table(COMPARED, "### Which rows to label")[1:]]
+    names = ["unc_sampling", "var_opt", "sigma_opt", "model_change", "model_change_var_opt"]
+    assert shown == [measured[name] for name in [*names, "unc_sampling, Poisson norm", "margin"]]
+
+
+def test_wrong_labels():
+    means = results("suspects", "# Wrong labels found")[-1][1:]
+    assert [" / ".join(row[1:]) for row in table(COMPARED, "### Wrong labels")[1:]] == means
+
+
+@pytest.mark.parametrize("name", ["accuracy", "queries", "suspects", "RESULTS"])
+def test_it_says_where_its_numbers_are_from(name):
+    assert f"../benchmarks/{name}.md" in COMPARED

@@ -1,0 +1,148 @@
+"""The packages: a wheel and an sdist that install and run in a clean environment, core alone and with one extra.
+
+Each environment is a real one, made by pip from the wheel, and takes a while. All extras are tried where the variable
+GREENLABEL_EXTRAS is "all", as in the workflow of the forge; otherwise the core and the command line.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import greenlabel
+from helpers.pages import ROOT
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+FOR_DEVELOPERS = {"docs", "test", "dev", "peers"}
+CORE = """
+import greenlabel as gl
+from greenlabel.datasets import balance_scale, keep_labels
+X, y = balance_scale()
+few = keep_labels(y, per_class=10, random_state=0)
+names = [name for name in gl.__all__ if name.endswith("Classifier")]
+for name in names:
+    model = getattr(gl, name)(random_state=0).fit(X, few)
+    assert model.predict(X[:3]).shape == (3,) and "labels given" in model._repr_html_()
+    print(gl.suggest(model, 2), gl.explain(model, 5), gl.suspects(model), gl.leave_one_out(model).shape)
+print(len(names), "classifiers")
+"""
+LABEL = """
+import polars
+from greenlabel import label_table
+print(label_table(polars.DataFrame({"x": [0.0, 0.1, 9.0, 9.1], "y": ["a", None, "b", None]}), "y")[0]["y"].to_list())
+"""
+BLOCKS = """
+import dask.array as da, numpy as np
+from greenlabel import AnchoredGreenClassifier
+from greenlabel.blocks import connect, distribute
+X = np.random.default_rng(0).normal(size=(40, 2)) + 9 * (np.arange(40) % 2)[:, None]
+y = np.where(np.arange(40) < 8, np.arange(40) % 2, -1)
+model = AnchoredGreenClassifier(8, 3, random_state=0).fit(da.from_array(X, chunks=(10, 2)), y)
+print((model.transduction_ == np.arange(40) % 2).all())
+"""
+SERVER = """
+from greenlabel.annotate.app.routes import MEDIA, STATIC
+from greenlabel.annotate.app.server import Server
+print("greenlabel annotate", len(list(STATIC.glob("*.js"))))
+"""
+TRIALS = {  # of an extra: code, or words of the command line; and what comes out
+    "": ["-c", CORE, "5 classifiers"],
+    "tables": ["-c", LABEL, "['a', 'a', 'b', 'b']"],
+    "cli": ["-m", "greenlabel", "label", "t.csv", "--target", "y", "-o", "-", "x,y,y_source"],
+    "paper": ["-m", "greenlabel", "paper", "list", "accuracy"],
+    "dask": ["-c", BLOCKS, "True"],
+    "annotate": ["-c", SERVER, "greenlabel annotate"],
+}
+
+
+def has_all() -> bool:
+    return os.environ.get("GREENLABEL_EXTRAS") == "all"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], check=True, capture_output=True)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """The interpreter of a new environment with this in it."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    found = said(python, ["-m", "pip", "install", "-q", "--disable-pip-version-check", requirement], folder)
+    assert found.returncode == 0, found.stderr
+    return python
+
+
+def said(python: Path, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run([str(python), *words], cwd=folder, env=clean, capture_output=True, text=True)
+
+
+def test_every_extra_for_users_has_a_trial():
+    assert set(TRIALS) == {"", *EXTRAS} - FOR_DEVELOPERS
+
+
+def test_the_version_stands_in_one_place():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "src/greenlabel/__init__.py"
+    assert f"\nversion: {greenlabel.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_hold_what_they_should(packages):
+    wheel, sdist = packages
+    assert f"-{greenlabel.__version__}-" in wheel.name
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "src"
+    files = {str(path.relative_to(source)) for path in (source / "greenlabel").rglob("*") if path.is_file()}
+    assert {name for name in files if "__pycache__" not in name} <= names
+    assert {name.split("/")[0] for name in names} == {"greenlabel", f"greenlabel-{greenlabel.__version__}.dist-info"}
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "LICENSE", "README.md", "CITATION.cff", "tests/conftest.py", "docs/conf.py"} <= inside
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", TRIALS, ids=lambda extra: extra or "core")
+def test_it_runs_in_a_clean_environment(extra, packages, tmp_path):
+    if extra not in ("", "cli") and not has_all():
+        pytest.skip("GREENLABEL_EXTRAS=all tries this extra too")
+    python = environment(tmp_path / "venv", f"{packages[0]}[{extra}]" if extra else str(packages[0]))
+    (tmp_path / "t.csv").write_text("x,y\n0.0,a\n0.1,\n0.2,a\n9.0,b\n9.1,\n9.2,b\n")
+    *words, expected = TRIALS[extra]
+    found = said(python, words, tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert expected in found.stdout
+    if not extra:
+        names_what_is_missing(python, tmp_path)
+
+
+def names_what_is_missing(python: Path, folder: Path) -> None:
+    """With the core alone the command line says in one sentence which extra it needs, and so does label_table."""
+    for words in (["-m", "greenlabel", "label", "t.csv", "--target", "y"], ["-m", "greenlabel", "--help"]):
+        found = said(python, words, folder)
+        assert found.returncode == 1
+        assert re.fullmatch(r"greenlabel: [^\n]*pip install 'greenlabel\[cli\]'[^\n]*\n", found.stderr)
+    found = said(python, ["-c", "import greenlabel; greenlabel.label_table"], folder)
+    assert "MissingLibraryError" in found.stderr.splitlines()[-1]
+    assert "greenlabel[tables]" in found.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_the_sdist_makes_the_same_wheel(packages, tmp_path):
+    wheel, sdist = packages
+    words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(sdist)]
+    subprocess.run(words, check=True, capture_output=True)
+    (again,) = tmp_path.glob("*.whl")
+    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
