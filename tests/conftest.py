@@ -1,6 +1,10 @@
 import os
 from pathlib import Path
 
+# Threads that wait for work by spinning take the processors from the other workers; said before NumPy is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,15 +12,18 @@ from sklearn.datasets import make_blobs, make_moons
 
 from greenlabel.datasets import keep_labels
 from greenlabel.graph import neighbors
-from helpers.estimators import ESTIMATORS, GRAPH_ESTIMATORS, KNN_ESTIMATORS
+from helpers.estimators import ESTIMATORS, FEW_TREES, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 from helpers.model_data import saved_blend
+from helpers.pages import ROOT
+from helpers.scripts import script
+from helpers.shared import made_once
 
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch, request):
-    """A blend of few trees keeps the same promises in a tenth of the time; a test that asks for all_trees gets them."""
+    """A blend of few trees keeps the same promises, sooner; a test that asks for all_trees gets them."""
     if "all_trees" not in request.fixturenames:
-        monkeypatch.setattr("greenlabel.blend.experts.TREES", 10)
+        monkeypatch.setattr("greenlabel.blend.experts.TREES", FEW_TREES)
 
 
 @pytest.fixture
@@ -37,6 +44,16 @@ def GraphModel(request):
 @pytest.fixture(params=KNN_ESTIMATORS, ids=lambda model: model.__name__)
 def KnnModel(request):
     return request.param
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the site, built strictly."""
+
+    def build(folder):
+        assert script(ROOT / "docs" / "make_site.py").build(folder / "site")
+
+    return made_once(tmp_path_factory, "built", build) / "site"
 
 
 @pytest.fixture

@@ -7,10 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from helpers.browser import chromium
-from helpers.pages import ROOT
-from helpers.scripts import script
 
-SITE = script(ROOT / "docs" / "make_site.py")
 FIT_WHEN_WIDE = ["README.html", "docs/compared.html", "docs/parameters.html"]  # tables and commands in full sight
 FLAWS = """() => {
   const width = document.documentElement.clientWidth;
@@ -33,13 +30,18 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("built") / "site"
-    assert SITE.build(folder)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+def base(site):
+    """The address of the site."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/", folder
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as one:
+        yield one
 
 
 def pages(folder):
@@ -48,12 +50,28 @@ def pages(folder):
     return [name for name in names if name != "index.html" and not name.startswith("_static")]
 
 
-def flaws_of(page, base, name):
+def flaws_of(page, url, widths):
+    """What is wrong with a page as it opens in a window of the first width, and when the window takes the others."""
+    found = []
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        if width == widths[0]:
+            page.goto(url)
+        assert page.evaluate("innerWidth") == width
+        found += [f"{url}, {width} wide: {flaw}" for flaw in page.evaluate(FLAWS)]
+    return found
+
+
+def errors_and_strangers(page, base):
+    """A list that fills: errors in the console, and requests that go elsewhere, each with the page it was on."""
     heard = []
-    page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: None if request.url.startswith((base, "data:")) else heard.append(request.url))
-    page.goto(base + name)
-    return [f"{name}: {flaw}" for flaw in [*page.evaluate(FLAWS), *heard]]
+
+    def hear(text):
+        heard.append(f"{page.url}: {text}")
+
+    page.on("console", lambda message: hear(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: None if request.url.startswith((base, "data:")) else hear(request.url))
+    return heard
 
 
 def test_every_page_is_looked_at_but_the_one_that_leads_to_the_first(tmp_path):
@@ -65,35 +83,31 @@ def test_every_page_is_looked_at_but_the_one_that_leads_to_the_first(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 400])
-def test_every_page_fits_its_window_and_is_complete(address, width, scheme):
-    base, folder = address
-    found = []
-    with chromium() as browser:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        for name in pages(folder):
-            page = context.new_page()
-            found += flaws_of(page, base, name)
-            assert page.evaluate("document.documentElement.dataset.theme") == scheme
-            page.close()
-    assert found == []
+@pytest.mark.parametrize(("scheme", "widths"), [("light", (1400, 400)), ("dark", (400, 1400))])
+def test_every_page_fits_its_window_and_is_complete(browser, base, site, scheme, widths):
+    page = browser.new_page(color_scheme=scheme)
+    found, heard = [], errors_and_strangers(page, base)
+    for name in pages(site):
+        found += flaws_of(page, base + name, widths)
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    page.close()
+    assert found + heard == []
 
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_tables_and_commands_of_the_first_pages_are_in_full_sight(address):
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        for name in FIT_WHEN_WIDE:
-            page.goto(address[0] + name)
-            assert page.evaluate(MOVED) == [], name
+def test_tables_and_commands_of_the_first_pages_are_in_full_sight(browser, base):
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    for name in FIT_WHEN_WIDE:
+        page.goto(base + name)
+        assert page.evaluate(MOVED) == [], name
+    page.close()
 
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_the_search_finds_a_page(address):
-    with chromium() as browser:
-        page = browser.new_page()
-        page.goto(f"{address[0]}search.html?q=relabel")
-        page.locator("#search-results li a").nth(3).wait_for(timeout=30_000)  # one after the other
+def test_the_search_finds_a_page(browser, base):
+    page = browser.new_page()
+    page.goto(f"{base}search.html?q=relabel")
+    page.locator("#search-results li a").nth(3).wait_for(timeout=60_000)  # one after the other
+    page.close()

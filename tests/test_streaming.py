@@ -24,6 +24,7 @@ from greenlabel.tables.io.blocks import must_stream, read_size
 from greenlabel.tables.progress import Bar, progress
 from greenlabel.tables.streaming import sample_of
 from helpers.command_line import refusal, run
+from helpers.estimators import FEW_TREES
 
 N = 600
 WORDS = np.array([["small", "red", "ball", "for", "children"], ["heavy", "steel", "hammer", "for", "nails"]])
@@ -68,7 +69,7 @@ def expected(tmp_path_factory):
     before = Path.cwd()
     os.chdir(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("greenlabel.blend.experts.TREES", 10)  # as in all tests
+        patch.setattr("greenlabel.blend.experts.TREES", FEW_TREES)  # as in all tests
         words = ["-t", "kind", "-q"]
         assert run("label", "goods.csv", *words, "-o", "memory.csv", "--save", "memory.green") == 0
         assert run("label", "goods.parquet", *words, "-o", "memory.parquet") == 0

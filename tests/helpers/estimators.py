@@ -13,6 +13,7 @@ from greenlabel import (
 KNN_ESTIMATORS = [GreenClassifier, ConsistencyClassifier, HarmonicClassifier]
 GRAPH_ESTIMATORS = [*KNN_ESTIMATORS, AnchoredGreenClassifier]
 ESTIMATORS = [*GRAPH_ESTIMATORS, BlendedClassifier]
+FEW_TREES = 5  # of a blend, in nearly all tests
 # For many cases of one promise: each fit of a blend fits several models.
 SLOW_BLEND = pytest.mark.parametrize(
     "Model",
