@@ -1,7 +1,8 @@
 import os
 from pathlib import Path
 
-# Threads that wait for work by spinning take the processors from the other workers; said before NumPy is loaded.
+# Threads that wait for work by spinning take the processors from the other workers. This is read when SciPy,
+# scikit-learn and faiss are loaded; for NumPy it comes too late where a plugin has loaded it before.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
