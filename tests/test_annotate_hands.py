@@ -1,10 +1,14 @@
 """The page of `greenlabel annotate` in a real browser: which row a key is meant for, and what the page tells."""
 
 import csv
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import greenlabel
+from greenlabel.annotate.session.facts import KEYS
 from helpers.annotate_page import serving, visits, write_table
 from helpers.browser import chromium
 
@@ -37,6 +41,20 @@ def trees(tmp_path):
     write_table(tmp_path / "trees.csv", THREE, n_labels=12)
     with serving("trees.csv", "--target", "kind", folder=tmp_path) as served:
         yield served
+
+
+# Without a browser
+
+
+def test_the_help_lists_every_key_that_does_something_and_no_other():
+    text = (Path(greenlabel.__file__).parent / "annotate" / "static" / "keys.js").read_text(encoding="utf-8")
+    listed = {key for keys in re.findall(r'^  \["(.+?)", "', text, re.M) for key in keys.split(", ")}
+    signs = {"Space": " ", "−": "-", "←": "ArrowLeft", "→": "ArrowRight", "↑": "ArrowUp", "↓": "ArrowDown"}
+    plain = {signs.get(key, key) for key in listed if not key.startswith("Ctrl-")} - {"1 – 9", "a – z", "Escape"}
+    done = {key.strip('"') for key in re.findall(r'^      ("[^"]+"|\w+): \(\) => ', text, re.M)}
+    assert plain == done
+    assert {"1 – 9", "a – z", "Escape", "Ctrl-Z", "Ctrl-Shift-Z", "Ctrl-Y", "Ctrl-S"} <= listed
+    assert set(KEYS) == set("123456789abcdefghijklmnopqrstuvwxyz") - done
 
 
 # With a selection
