@@ -260,6 +260,8 @@ def test_no_kill_ever_loses_a_label_that_was_confirmed(table):
         (["t.csv", "--target", "kind", "--host", "evil.example", "--allow-network"], "is no address"),
         (["t.csv", "--target", "kind", "--image-shape", "3x3"], "needs 9 columns of pixels"),
         (["t.csv", "--target", "kind", "--vectors", "no.npy"], "no.npy does not exist"),
+        (["t.csv", "--target", "kind", "--classes", "a,b\a"], "is no name of a class"),
+        (["t.csv", "--target", "kind", "--classes", "a," + 300 * "b"], "a class name of 300 characters is too long"),
     ],
 )
 def test_what_cannot_be_is_one_line(table, words, sentence, capsys, monkeypatch):

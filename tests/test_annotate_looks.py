@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import greenlabel
-from helpers.annotate_page import serving, visits, write_table
+from helpers.annotate_page import WITHOUT_WEBGL, serving, visits, write_table
 from helpers.browser import chromium
 
 STATIC = Path(greenlabel.__file__).parent / "annotate" / "static"
@@ -188,12 +188,7 @@ def test_the_map_comes_back_when_the_driver_lost_it(trees, visit):
 
 @pytest.mark.browser
 def test_without_webgl_the_page_says_so_and_draws_a_coarse_map(trees, visit):
-    off = (
-        "const real = HTMLCanvasElement.prototype.getContext;"
-        "HTMLCanvasElement.prototype.getContext = function (kind, ...rest)"
-        "{ return kind === 'webgl2' ? null : real.call(this, kind, ...rest); };"
-    )
-    page = visit(trees, script=off)
+    page = visit(trees, script=WITHOUT_WEBGL)
     assert "no WebGL 2" in page.page.inner_text("#no-webgl")
     page.until("greenlabel.store.state.stage.name === 'ready'")
     n_colours = page.now(

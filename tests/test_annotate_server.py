@@ -363,6 +363,19 @@ def test_a_rest_that_fails_is_told_to_the_terminal_and_labels_can_be_given_on(ca
     assert "the blend is broken" in capfd.readouterr().err
 
 
+def test_a_full_disk_while_hands_rest_is_one_line(capfd):
+    class Full(SmallSession):
+        def rest(self):
+            self.rested += 1
+            raise OSError(28, "No space left on device", "/tmp/somewhere")
+
+    with serving(Full(), quiet=0.1) as served:
+        until(lambda: is_ready(served) and served.session.rested)
+    assert set(capfd.readouterr().err.splitlines()) == {
+        "The blend cannot be fitted (No space left on device), so the live model stays."
+    }
+
+
 def test_pages_hear_when_resting_changed_what_is_shown():
     class Restless(SmallSession):
         def rest(self):

@@ -367,12 +367,25 @@ def test_a_restart_goes_on_where_it_stopped(start, blobs):
     again = start()
     after = again.state()
     assert after.pop("notes") == [f"Went on with {before['labels']} labels from the last time; undo works, too."]
-    before.pop("notes"), before.pop("generation"), after.pop("generation")
+    before.pop("notes")
+    for numbers_of_this_run in (before, after):
+        numbers_of_this_run.pop("generation"), numbers_of_this_run.pop("labelled")
     before["accuracy"].pop("changed"), after["accuracy"].pop("changed")  # forgotten by the merge
     assert after == before
     assert np.array_equal(again.frame().classes, frame.classes)
     assert np.array_equal(again.frame().confidence, frame.confidence)
     assert again.queue(8) == queue
+
+
+def test_other_features_of_the_same_table_go_on_with_its_journal(start, blobs):
+    X, y = blobs
+    session = start()
+    give(session, np.concatenate([np.flatnonzero(y == k)[:2] for k in range(4)]), y)
+    given = session.given_now()
+    session.close()
+    again = start(of=MemorySource(X[:, :2], list(NAMES)))  # as with another --drop, --features or --vectors
+    assert again.given_now() == given
+    assert (again.frame().classes != NONE).all()
 
 
 def test_what_changed_lately_is_known_after_a_restart(start, blobs):
@@ -407,6 +420,35 @@ def test_the_state_counts_given_and_predicted_rows(start, blobs):
     assert [one["key"] for one in state["classes"]] == list("1234")
     assert state["ignored"] == 1
     assert state["undo"].startswith("ignore row")
+
+
+def test_the_state_says_which_row_an_undo_took_back(start):
+    session = start()
+    assert session.state()["redo_row"] is None
+    session.act(action("label", rows=[7], of=1))
+    session.act(action("label", rows=[8, 9], of=1))
+    assert session.state()["redo_row"] is None
+    session.act(action("undo"))
+    assert session.state()["redo_row"] is None  # two rows
+    session.act(action("undo"))
+    assert session.state()["redo_row"] == 7
+
+
+def test_the_state_says_when_labels_changed_last(start, blobs):
+    session, y = start(), blobs[1]
+    give(session, np.concatenate([np.flatnonzero(y == k)[:4] for k in range(4)]), y)
+    labelled = session.state()["labelled"]
+    assert labelled == session.frame().generation
+    row = int(np.flatnonzero(y == 0)[9])
+    for one in (action("skip", row=row), action("rename_class", of=0, name="nil"), action("add_class", name="four")):
+        session.act(one)
+        assert session.state()["labelled"] == labelled
+    wait_for(session.rest)  # the blend changes what is shown, and no label
+    assert session.state()["labelled"] == labelled < session.frame().generation
+    give(session, row, y)
+    assert session.state()["labelled"] == session.frame().generation
+    session.act(action("undo"))
+    assert session.state()["labelled"] == session.frame().generation
 
 
 def test_a_table_and_a_column_are_known_by_their_identity(start, blobs, path, tmp_path):
@@ -543,6 +585,41 @@ def test_undo_takes_an_audit_back_and_clicked_labels_are_none(start, blobs):
     assert asked["audit"]
     give(session, asked["row"], y)
     assert session.state()["accuracy"]["audits"] == 0
+
+
+def test_an_answer_that_was_taken_back_is_no_random_check_any_more_for_its_prediction_was_seen(start, blobs):
+    session, y = start(), blobs[1]
+    row = asked_at_random(session, y)
+    answer(session, y)
+    session.act(action("undo"))
+    for _ in range(2):  # a restart changes nothing
+        assert session.queue(1)[0]["audit"]
+        assert row not in [one["row"] for one in session.queue(60) if one["audit"]]
+        with pytest.raises(ParameterError, match="was answered before"):
+            session.act(action("label", rows=[row], of=int(y[row]), audit=True))
+        session.close()
+        session = start()
+    session.act(action("redo"))  # the first answer was given before
+    assert session.state()["accuracy"]["audits"] == 1
+
+
+def test_a_skipped_row_is_no_answer(start, blobs):
+    session, y = start(), blobs[1]
+    row = asked_at_random(session, y)
+    session.act(action("skip", row=row))
+    assert session.state()["accuracy"]["audits"] == 0
+    assert session.queue(1)[0]["audit"]
+    assert session.queue(1)[0]["row"] != row
+
+
+def test_rows_of_a_class_do_not_give_away_what_is_predicted_for_those_drawn_at_random(start, blobs):
+    session, y = start(), blobs[1]
+    give(session, np.concatenate([np.flatnonzero(y == k)[:3] for k in range(4)]), y)
+    drawn = {one["row"] for one in session.queue(30) if one["audit"]}
+    listed = [row for k in range(4) for row in session.of_class(k, 240)]
+    assert drawn
+    assert len(listed) == 240 - 12 - len(drawn)
+    assert not drawn & set(listed)
 
 
 def test_accuracy_is_by_leave_one_out(start, blobs):

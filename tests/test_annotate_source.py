@@ -458,6 +458,19 @@ def test_a_free_name_is_one_that_nothing_has(tmp_path):
 # The demo
 
 
+def test_where_nothing_may_be_written_a_sentence_says_what_to_do(table, monkeypatch):
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and real(path, mode))  # root may everything
+    with pytest.raises(TableError, match=r"labels are kept beside the table; copy table.csv to a folder of your own"):
+        opened(table)
+
+
+def test_a_demo_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "demo").write_text("a file, and no folder")
+    with pytest.raises(TableError, match=r"cannot be written here \(File exists\); run it in a folder of your own"):
+        demo_options(tmp_path / "demo")
+
+
 def test_the_demo_needs_nothing_else(tmp_path):
     options = demo_options(tmp_path / "demo")
     source = open_source(options, Stages())

@@ -22,6 +22,11 @@ IS_SETTLED = (  # the second map is the one that stays; its stage is told before
     "greenlabel.store.state.stage.name === 'ready' && greenlabel.store.mapVersion === 2"
     " && greenlabel.scene.map.progress === 1"
 )
+WITHOUT_WEBGL = (  # a script that runs before those of a page
+    "const real = HTMLCanvasElement.prototype.getContext;"
+    "HTMLCanvasElement.prototype.getContext = function (kind, ...rest)"
+    "{ return kind === 'webgl2' ? null : real.call(this, kind, ...rest); };"
+)
 
 
 def write_table(path, names, n=300, n_labels=0, **columns):

@@ -93,6 +93,7 @@ def annotate(
     """
     with loading():
         from greenlabel.annotate.app.server import check_host
+        from greenlabel.annotate.session.actions import checked_name
         from greenlabel.annotate.source.demo import FOLDER, demo_options
         from greenlabel.annotate.source.options import Options
 
@@ -104,7 +105,8 @@ def annotate(
     else:
         more: dict[str, Any] = {"images": images, "image_shape": image_shape, "text": text, "vectors": vectors}
         more |= {"features": features, "drop": drop, "id": id, "unlabelled": unlabelled, "scale": scale, "seed": seed}
-        more |= {"encoding": encoding, "sheet": sheet, "out": out, "force": force, "classes": read_classes(classes)}
+        names = [checked_name(name) for name in read_classes(classes)]
+        more |= {"encoding": encoding, "sheet": sheet, "out": out, "force": force, "classes": names}
         path, column = needed(table, target)
         options = Options(path, column, **more)
     serve(options, where, context.obj)

@@ -97,7 +97,8 @@ class Service:
             self.session.settle_map()
             sentence = STAGES["ready"]
         except Exception as error:
-            sentence = f"Ready; the map stays a plane, for it could not be made ({error})"
+            reason = getattr(error, "strerror", None) or error  # without the path of a system's error
+            sentence = f"Ready; the map stays a plane, for it could not be made ({reason})"
         self._worker.submit(lambda: self._look("ready", sentence))
 
     def _announce(self, name: str, done: float | None = None) -> None:
@@ -119,9 +120,12 @@ class Service:
         try:
             if self.session.rest():
                 self._look()
-        except Exception:
-            traceback.print_exc(file=sys.stderr)
-            self._last_action = float("inf")  # never again
+        except Exception as error:
+            if isinstance(error, OSError):
+                print(f"The blend cannot be fitted ({error.strerror}), so the live model stays.", file=sys.stderr)
+            else:
+                traceback.print_exc(file=sys.stderr)
+            self._last_action = float("inf")  # not again before the next label
 
     def close(self, seconds: float = 1.0) -> bool:
         """End streams, files and the session; False where a solve is under way that cannot be stopped."""

@@ -50,6 +50,7 @@ def label_facts(state: State, frame: Frame) -> dict[str, Any]:
         "unreached": int(np.count_nonzero(frame.classes == NONE)),
         "undo": state.done[-1].sentence if state.done else None,
         "redo": state.undone[-1].sentence if state.undone else None,
+        "redo_row": state.undone[-1].only_row if state.undone else None,
         "given_rows": {"rows": drawn.tolist(), "classes": marks["label"][drawn].tolist()},
         "ignored_rows": ignored[:MAX_GIVEN].tolist(),
     }

@@ -105,7 +105,8 @@ def open_locked(path: Path) -> int:
         if path.is_symlink():
             raise no_plain_file(path) from error
         raise TableError(
-            f"{path.name} cannot be opened for writing ({error.strerror}); check the folder and its permissions."
+            f"{path.name}, which keeps the labels, cannot be opened for writing ({error.strerror}); check its "
+            "permissions, or copy the table to a folder of your own."
         ) from error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -71,6 +71,11 @@ class Change:
         )
 
     @property
+    def only_row(self) -> int | None:
+        """The row that it is about; None where there are several, or none."""
+        return int(self.rows[0]) if len(self.rows) == 1 else None
+
+    @property
     def is_labelling(self) -> bool:
         """Whether a person gave labels; or did, and takes them back."""
         return self.do in ("label", "add_class") and len(self.rows) > 0
@@ -100,6 +105,7 @@ class State:
         self.marks["label"] = NO_LABEL
         self.done: list[Change] = []
         self.undone: list[Change] = []
+        self.answered: set[int] = set()  # audits, also those taken back: their prediction was seen
         code = {one.name: one.id for one in self.classes}
         for row, name in given:
             self.marks["label"][row], self.marks["origin"][row] = code[name], TABLE
@@ -174,6 +180,8 @@ class State:
         self.classes = change.classes_after
         self.next_id = max([self.next_id, *(one.id + 1 for one in self.classes)])
         self.n_actions += 1
+        if action.audit:
+            self.answered.add(int(action.rows[0]))
         if action.do == "undo":
             self.undone.append(self.done.pop())
         elif action.do == "redo":

@@ -76,17 +76,19 @@ class Audits:
         return found
 
 
-def is_open(state: State) -> Bools:
-    """(n,) rows that may be asked for the first time."""
+def can_be_drawn(state: State) -> Bools:
+    """(n,) rows that may be drawn at random: nobody has answered, skipped or ignored them."""
     marks = state.marks
-    return (marks["origin"] == 0) & ~marks["ignored"] & (marks["skipped"] == 0)
+    found = (marks["origin"] == 0) & ~marks["ignored"] & (marks["skipped"] == 0)
+    found[list(state.answered)] = False
+    return np.asarray(found, bool)
 
 
 def queue(coverage: "Coverage", audits: Audits, solved: Solved, state: State, n: int) -> list[Asked]:
     """The next n rows, each in its turn; fewer only where no more are left."""
     turns = range(state.n_turns, state.n_turns + n)
     n_drawn = sum(map(audits.is_turn, turns))
-    drawn = audits.next_rows(n_drawn, is_open(state)) if n_drawn else []
+    drawn = audits.next_rows(n_drawn, can_be_drawn(state)) if n_drawn else []
     names = {one.id: one.name for one in state.classes}
     chosen = iter(coverage.ask(solved, state, n - len(drawn), names, drawn))
     at_random = iter([Asked(row, AUDIT_REASON, 1, (), True) for row in drawn])

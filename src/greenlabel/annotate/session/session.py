@@ -21,7 +21,7 @@ from greenlabel.annotate.session.frames import NONE, Frame
 from greenlabel.annotate.session.labels import HAND, Change
 from greenlabel.annotate.session.live import LiveGraph, Solved
 from greenlabel.annotate.session.opening import open_journal
-from greenlabel.annotate.session.queue import Asked, Audits, Coverage, is_open, queue
+from greenlabel.annotate.session.queue import Asked, Audits, Coverage, can_be_drawn, queue
 from greenlabel.annotate.session.settled import Settled, Settling, why_not
 from greenlabel.annotate.session.showing import (
     BLEND,
@@ -66,6 +66,7 @@ class Session:
         self._solved: Solved | None = None
         self._live_frame = self._frame = nothing(source.n, self._state.n_actions)  # generations go on after a restart
         self._comparison = Comparison("live", "No graph is there yet.")
+        self._labelled = self._frame.generation  # the generation in which labels changed last
         self._right = np.zeros(0, bool)
         self._queue: list[Asked] = []
         self._suspects: list[dict[str, Any]] | None = []
@@ -120,21 +121,26 @@ class Session:
         if wanted.id in self._ids:
             return
         change = self._state.change(wanted)
-        if wanted.audit and not self._is_drawn(int(wanted.rows[0])):
-            raise ParameterError(f"row {wanted.rows[0]} was not drawn at random; send its label without audit.")
+        if wanted.audit:
+            self._check_drawn(int(wanted.rows[0]))
         self._journal.append(wanted.as_line() | self._as_things_are(wanted))
         self._remember(wanted, change)
         self._state.apply(wanted, change)
         self._ids.add(wanted.id)
         if change.changes_labels:
+            self._labelled = self._frame.generation + 1
             self._settling.outdated()
             if self._live is not None:
                 self._solved = self._live.spread(self._state.members(), self._solved)
         self._show()
 
-    def _is_drawn(self, row: int) -> bool:
-        """Whether a row was asked as an audit: by this process, or before a restart, which the seed tells."""
-        return row in self._offered or row in self._audits.next_rows(ASKED_BEFORE, is_open(self._state))
+    def _check_drawn(self, row: int) -> None:
+        """An audit was asked for, by this process or before a restart, which the seed tells; and never answered."""
+        if row in self._state.answered:
+            raise ParameterError(f"row {row} was answered before, so its prediction is known; send it without audit.")
+        is_drawn = row in self._offered or row in self._audits.next_rows(ASKED_BEFORE, can_be_drawn(self._state))
+        if not is_drawn:
+            raise ParameterError(f"row {row} was not drawn at random; send its label without audit.")
 
     def _as_things_are(self, action: Action) -> dict[str, Any]:
         """What a line tells beside the action: the accuracy until now, and what was predicted for an audit."""
@@ -201,6 +207,7 @@ class Session:
         frame = self._frame
         return {
             "generation": frame.generation,
+            "labelled": self._labelled,
             "map": self._map[0],
             "n": self._source.n,
             "identity": self.identity,
@@ -289,11 +296,12 @@ class Session:
         ]
 
     def of_class(self, class_id: int, n: int) -> list[int]:
-        """Rows predicted to be of a class, the least confident first."""
+        """Rows predicted to be of a class, the least confident first; a list would give away what a draw is to hide."""
         wanted = self._state.class_of(checked_class(class_id))
         marks = self._state.marks
-        is_open = (marks["origin"] == 0) & ~marks["ignored"]
-        rows = np.flatnonzero((self._frame.classes == self._state.classes.index(wanted)) & is_open)
+        is_listed = (marks["origin"] == 0) & ~marks["ignored"]
+        is_listed[[one.row for one in self._queue if one.audit]] = False
+        rows = np.flatnonzero((self._frame.classes == self._state.classes.index(wanted)) & is_listed)
         return rows[np.argsort(self._frame.confidence[rows], kind="stable")[:n]].tolist()
 
     def search(self, words: str, n: int) -> list[int]:

@@ -1,6 +1,7 @@
 """The files around a table that is labelled by hand: its hash, the journal beside it, and where the outcome goes."""
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,11 @@ def check_can_annotate(table: Path) -> None:
     if table == STANDARD:
         raise ParameterError("annotate needs a file, for labels are kept beside it; save standard input as one first.")
     check_table(table)
+    if not os.access(table.parent, os.W_OK):
+        raise TableError(
+            f"The folder {table.parent} may not be written to, and labels are kept beside the table; copy "
+            f"{table.name} to a folder of your own and label it there."
+        )
     free = psutil.virtual_memory().available
     if must_stream(str(table), None, int(free / 2 / SHARE)):
         size = SHARE * bytes_in_memory(str(table)) / 2**30

@@ -63,7 +63,7 @@ function prediction(view, card, flow) {
   }
   if (card.given !== null) {
     const origin = card.from_table ? "label of the table" : "label given here";
-    return element("div", { class: "prediction" }, element("span", { class: "tag" }, origin), line(view, card.given, null), others(view, card));
+    return element("div", { class: "prediction" }, element("span", { class: "tag" }, origin), line(view, card.given, null), others(view, card), changeButton(view, flow));
   }
   if (card.ignored) return element("p", { class: "hidden-note" }, "This row is ignored.");
   if (card.prediction === null) {
@@ -83,8 +83,14 @@ function others(view, card) {
   return rest.length === 0 ? null : element("div", { class: "others" }, rest.map(([id, p]) => element("span", {}, className(view, id), percent(p))));
 }
 
-function acceptButton(flow) {
-  return element("button", { class: "accept", type: "button", data: { key: "accept" }, onclick: () => flow.accept() }, icon("check"), "Accept", keyCap("Enter"));
+function acceptButton(flow, ...words) {
+  return element("button", { class: "accept", type: "button", data: { key: "accept" }, onclick: () => flow.accept() }, icon("check"), words.length > 0 ? words : "Accept", keyCap("Enter"));
+}
+
+/** Of a suspect: the class that the other labels say. */
+function changeButton(view, flow) {
+  const { source, suggested } = view.store.current;
+  return source === "suspects" && suggested !== undefined ? acceptButton(flow, "Change to ", className(view, suggested)) : null;
 }
 
 function why(view, card, flow) {
@@ -104,7 +110,9 @@ function why(view, card, flow) {
       ),
     ),
   );
-  return element("section", { class: isText ? "why texts" : "why", aria: { label: "Why" } }, element("h3", {}, "Why: these labels, with their share"), element("ul", {}, items));
+  const isBlend = view.store.state.shown?.model === "blend"; // whose reasons nobody can name
+  const words = isBlend ? "The live model goes by these labels, with their share" : "Why: these labels, with their share";
+  return element("section", { class: isText ? "why texts" : "why", aria: { label: "Why" } }, element("h3", {}, words), element("ul", {}, items));
 }
 
 function actions(view, card, flow) {

@@ -1,6 +1,7 @@
 // The map where there is no WebGL 2: cells of a grid, each in the colour of a row in it.
 
 import { LEVELS } from "./palette.js";
+import { shuffled } from "./picking.js";
 
 const CELL = 4; // pixels
 
@@ -17,9 +18,9 @@ export class DensityMap {
   }
 
   setPositions(positions) {
-    this.positions = positions;
-    this.n = positions.length / 2;
-    this.order = Uint32Array.from({ length: this.n }, (_, row) => row);
+    const n = positions.length / 2;
+    if (n !== this.n) this.order = shuffled(n); // tables are often sorted, and one class must not hide another
+    Object.assign(this, { positions, n });
     this.wake();
   }
 
@@ -38,7 +39,10 @@ export class DensityMap {
     this.wake();
   }
 
-  setMarks() {}
+  setMarks(marks) {
+    this.marks = marks;
+    this.wake();
+  }
 
   resize() {
     this.canvas.width = this.canvas.clientWidth;
@@ -63,15 +67,16 @@ export class DensityMap {
     context.fillStyle = this.background;
     context.fillRect(0, 0, canvas.width, canvas.height);
     if (this.n > 0 && this.classes && this.table) this.drawCells();
+    if (this.marks) this.drawMarks();
     this.onFrame();
   }
 
-  /** The first row of a cell colours it; how full the colour is tells how many there are. */
+  /** The first row of a cell, in the shuffled order, colours it; how full the colour is tells how many there are. */
   drawCells() {
-    const { camera, positions, classes, confidence, table, context, canvas } = this;
+    const { camera, positions, classes, confidence, table, context, canvas, order } = this;
     const width = Math.ceil(canvas.width / CELL);
     const counts = new Map();
-    for (let row = 0; row < this.n; row++) {
+    for (const row of order) {
       const [x, y] = camera.toScreen(positions[2 * row], positions[2 * row + 1]);
       if (x < 0 || y < 0 || x >= canvas.width || y >= canvas.height) continue;
       const cell = Math.floor(y / CELL) * width + Math.floor(x / CELL);
@@ -86,5 +91,23 @@ export class DensityMap {
       context.fillRect((cell % width) * CELL, Math.floor(cell / width) * CELL, CELL - 0.5, CELL - 0.5);
     }
     context.globalAlpha = 1;
+  }
+
+  /** The same bytes as the shader reads: place before and now, fill, ring, diameter and width of the ring. */
+  drawMarks() {
+    const { context, camera, marks } = this;
+    const floats = new Float32Array(marks.bytes.buffer);
+    const css = (at) => `rgba(${marks.bytes.slice(at, at + 3).join()}, ${marks.bytes[at + 3] / 255})`;
+    for (let k = 0; k < marks.n; k++) {
+      const [x, y] = camera.toScreen(floats[8 * k + 2], floats[8 * k + 3]);
+      const [diameter, width] = floats.slice(8 * k + 6, 8 * k + 8);
+      context.beginPath();
+      context.arc(x, y, (diameter - width) / 2, 0, 2 * Math.PI);
+      context.fillStyle = css(32 * k + 16);
+      context.strokeStyle = css(32 * k + 20);
+      context.lineWidth = width;
+      context.fill();
+      context.stroke();
+    }
   }
 }

@@ -41,7 +41,7 @@ export class Dialogs {
 
   openHelp() {
     const lines = KEYS.map(([keys, says]) => element("div", {}, element("dt", {}, keys.split(", ").map(keyCap)), element("dd", {}, says)));
-    const mouse = "Drag moves the map, the wheel zooms. Lasso and box select; Shift adds to the selection, Alt takes away.";
+    const mouse = "Drag moves the map, the wheel zooms. Lasso and box select; Shift adds to the selection, Alt takes away, with a click a single row.";
     const signs = SIGNS.map(([sign, says]) => element("div", {}, element("dt", {}, sign), element("dd", {}, says)));
     this.open("Keys and signs", element("dl", { class: "keys" }, lines), element("p", { class: "quiet-text" }, mouse), element("dl", { class: "keys signs" }, signs));
   }

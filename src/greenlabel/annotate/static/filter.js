@@ -99,6 +99,7 @@ export class Filter {
   }
 
   onKey(event) {
+    if (event.key === "/" && this.field.value === "") return event.preventDefault(); // the key that leads here, pressed twice
     const steps = { ArrowDown: 1, ArrowUp: -1 };
     if (event.key in steps && this.choices.length > 0) {
       this.chosen = (this.chosen + steps[event.key] + this.choices.length) % this.choices.length;
@@ -108,10 +109,10 @@ export class Filter {
     } else if (event.key === "Escape") {
       this.close();
     } else {
-      return;
+      return undefined;
     }
     event.preventDefault();
-    event.stopPropagation();
+    return event.stopPropagation();
   }
 
   click(event, choice) {

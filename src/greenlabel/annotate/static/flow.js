@@ -11,7 +11,7 @@ const HOVER = 50; // ms that the pointer rests on a row before its card is fetch
 
 export class Flow {
   constructor(store, outbox, notices) {
-    Object.assign(this, { store, outbox, notices, turn: 0, past: [], future: [] });
+    Object.assign(this, { store, outbox, notices, turn: 0 });
     store.on(["state", "connection"], () => this.onState());
     store.on(["current"], () => this.fetchCard());
   }
@@ -64,8 +64,10 @@ export class Flow {
     return suggestion ? { source: "next", ...suggestion } : null;
   }
 
+  /** A row that is to be answered before its prediction is seen stays one, by whichever way it is reached. */
   goTo(entry) {
-    this.store.set({ current: entry, last: entry ? this.store.last : null });
+    const asked = this.store.queue.find(({ row, audit }) => audit && row === entry?.row);
+    this.store.set({ current: asked ? this.entry(asked) : entry, last: entry ? this.store.last : null });
   }
 
   /** On to the next row. A fresh queue knows the label just given; but nobody waits long for it. */
@@ -108,12 +110,6 @@ export class Flow {
 
   // Actions -----------------------------------------------------------------------------------------------------
 
-  act(action, rows = null) {
-    this.past.push(rows);
-    this.future = [];
-    return this.outbox.add(action);
-  }
-
   /** A class key or button: for the selection if there is one, else for the current row. */
   assign(classId) {
     if (this.store.selection) return this.assignSelection(classId);
@@ -123,7 +119,7 @@ export class Flow {
     this.compare(row, classId);
     const action = { do: "label", rows: [row], class: classId };
     if (current.audit) action.audit = true;
-    return this.advance(current, this.act(action, [row]));
+    return this.advance(current, this.outbox.add(action));
   }
 
   /** What the prediction was, told after the label is given. */
@@ -140,7 +136,7 @@ export class Flow {
     const { rows } = this.store.selection;
     if (rows.length === 0) return undefined;
     this.notices.say(`${many(rows.length, "row")} labelled ${nameOf(this.store, classId)}.`, { action: "Undo", run: () => this.undo() });
-    const done = this.act({ do: "label", rows: Array.from(rows), class: classId }, Array.from(rows));
+    const done = this.outbox.add({ do: "label", rows: Array.from(rows), class: classId });
     this.clearSelection();
     return done;
   }
@@ -169,52 +165,53 @@ export class Flow {
     const from = store.current;
     if (rows.length > 0) action.then_label = rows;
     if (rows.length > 0 && !store.selection && from.audit) action.audit = true;
-    const done = this.act(action, rows);
+    const done = this.outbox.add(action);
     if (store.selection) return this.clearSelection();
     return rows.length > 0 ? this.advance(from, done) : done;
   }
 
+  /** With a selection no row is beside the map: what is done there is done to the selection, or not at all. */
   onRow(kind) {
     const { row } = this;
-    const { current } = this.store;
-    if (row === null) return undefined;
+    const { current, selection } = this.store;
+    if (row === null || selection) return undefined;
     const action = kind === "skip" || kind === "keep" ? { do: kind, row } : { do: kind, rows: [row] };
-    const done = this.act(action, [row]);
+    const done = this.outbox.add(action);
     return kind === "unlabel" || kind === "unignore" ? done : this.advance(current, done);
   }
 
-  ignore() {
+  /** "ignore" or "unlabel", for the selection if there is one, else for the current row. */
+  onRows(kind) {
     const { selection } = this.store;
-    if (!selection) return this.onRow("ignore");
-    const done = this.act({ do: "ignore", rows: Array.from(selection.rows) });
+    if (!selection) return this.onRow(kind);
+    const done = this.outbox.add({ do: kind, rows: Array.from(selection.rows) });
     this.clearSelection();
     return done;
   }
 
-  undo() {
+  /** Back to the row it was about, which the server knows: another tab, or a visit before this one, may have done it. */
+  async undo() {
     if (this.store.state?.undo === null) return;
-    const rows = this.past.pop() ?? null;
-    this.future.push(rows);
-    this.outbox.add({ do: "undo" });
     this.store.set({ last: null });
-    if (rows?.length === 1) this.goTo({ row: rows[0], source: "next", reason: "taken back" });
+    const isDone = await this.outbox.add({ do: "undo" });
+    const row = this.store.state.redo_row;
+    if (isDone && row !== null) this.store.set({ current: { row, source: "next", reason: "taken back" } }); // seen, so no check
   }
 
   redo() {
     if (this.store.state?.redo === null) return;
-    this.past.push(this.future.pop() ?? null);
     const from = this.store.current;
-    const done = this.outbox.add({ do: "redo" });
-    this.advance(from, done);
+    this.advance(from, this.outbox.add({ do: "redo" }));
   }
 
   change(action) {
-    return this.act(action);
+    return this.outbox.add(action);
   }
 
   // Looking around ----------------------------------------------------------------------------------------------
 
   pin(row) {
+    this.clearSelection();
     const asked = this.store.queue.find((entry) => entry.row === row);
     this.goTo(asked ? this.entry(asked) : { row, source: "map" });
   }
@@ -273,8 +270,8 @@ export class Flow {
 
   async select(rows, outlines) {
     if (rows.length === 0) {
-      this.clearSelection();
-      return this.notices.say("No row is inside.");
+      this.notices.say(this.store.selection ? "No row is selected any more." : "No row is inside.");
+      return this.clearSelection();
     }
     const selection = { rows, outlines };
     this.store.set({ selection, selected: null, preview: null, armed: null, tool: "pan" });
@@ -308,6 +305,12 @@ export class Flow {
     const rows = [];
     this.store.classes.forEach((value, row) => value === index && rows.push(row));
     return this.select(Uint32Array.from(rows), []);
+  }
+
+  unselect(row) {
+    const { rows, outlines } = this.store.selection;
+    this.hover(null);
+    return this.select(rows.filter((other) => other !== row), outlines);
   }
 
   clearSelection() {

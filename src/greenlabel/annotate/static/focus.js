@@ -35,13 +35,13 @@ export class Focus {
     this.shown = key;
   }
 
-  /** Must: chosen ones, and those the current row lies between. Rest: those in focus already, so that the map is calm. */
+  /** Must: chosen ones, the one a selection may get, and those the current row lies between. Rest: those in focus already, so that the map is calm. */
   wanted(ids) {
-    const { state, pinnedFocus, current, card, focus } = this.store;
+    const { state, pinnedFocus, current, card, focus, armed } = this.store;
     const known = (id) => ids.includes(id);
     const bySize = [...state.classes].sort((a, b) => b.predicted - a.predicted || b.given - a.given).map(({ id }) => id);
     const near = current?.audit ? [] : [...(current?.between ?? []), ...(card?.probabilities ?? []).slice(0, 2).map(([id]) => id)];
-    const must = [...new Set([this.transient, ...pinnedFocus, ...near])].filter(known).slice(0, MAX_COLOURS);
+    const must = [...new Set([this.transient, armed, ...pinnedFocus, ...near])].filter(known).slice(0, MAX_COLOURS);
     return [must, [...focus, ...bySize].filter(known)];
   }
 

@@ -85,7 +85,7 @@ export class Gestures {
     this.cancel(event);
     if (!drag || !here || drag.kind === "pinch") return;
     const isClick = Math.hypot(here[0] - drag.start[0], here[1] - drag.start[1]) <= CLICK && drag.points.length < 4;
-    if (isClick) this.click(here);
+    if (isClick) this.click(here, event);
     else if (drag.kind !== "pan") this.finishShape(drag.points, event);
   }
 
@@ -97,19 +97,24 @@ export class Gestures {
     this.scene.map.wake();
   }
 
-  click(here) {
+  /** A row by itself: it is pinned, or with Shift and Alt added to the selection and taken from it. */
+  click(here, event) {
     const row = this.scene.rowAt(...here);
-    if (row !== null) this.act.pin(row);
+    if (row === null) return;
+    const how = howOf(event);
+    if (how === "replace") this.act.pin(row);
+    else this.select(Uint32Array.of(row), [], how);
   }
 
-  finishShape(points, { shiftKey, altKey }) {
+  finishShape(points, event) {
     if (points.length < 3) return;
     const outline = points.map(([x, y]) => this.scene.camera.toPlane(x, y));
-    const how = altKey ? "subtract" : shiftKey ? "add" : "replace";
-    const before = this.store.selection;
-    const rows = combined(before?.rows ?? null, this.scene.rowsIn(outline), how);
-    const outlines = how === "replace" ? [outline] : [...(before?.outlines ?? []), outline];
-    this.act.select(rows, outlines);
+    this.select(this.scene.rowsIn(outline), [outline], howOf(event));
+  }
+
+  select(rows, outlines, how) {
+    const before = how === "replace" ? null : this.store.selection;
+    this.act.select(combined(before?.rows ?? null, rows, how), [...(before?.outlines ?? []), ...outlines]);
   }
 
   wheel(event) {
@@ -142,3 +147,5 @@ export class Gestures {
     this.zoomTimer = setTimeout(() => this.scene.mark(), 200); // marks grow with the points
   }
 }
+
+const howOf = ({ shiftKey, altKey }) => (altKey ? "subtract" : shiftKey ? "add" : "replace");

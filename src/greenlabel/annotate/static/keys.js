@@ -7,18 +7,18 @@ export const KEYS = [
   ["1 – 9, a – z", "give the class with this key, go on to the next row"],
   ["Enter", "accept the prediction; with a selection: assign the class shown"],
   ["Space", "skip the row"],
-  ["x", "ignore the row (or the selection) for good"],
+  ["x", "ignore the row, or the selection, for good"],
   ["=", "keep the label of a suspect: it is right"],
-  ["Delete", "take the label of the row away"],
+  ["Delete", "take the label of the row, or of the selection, away"],
   ["/", "find a class or a row, or type a new class and press Enter"],
   ["Ctrl-Z", "undo"],
   ["Ctrl-Shift-Z, Ctrl-Y", "redo"],
   ["Ctrl-S", "save"],
   ["Escape", "clear the selection, close what is open"],
-  ["[  ]", "the view before, the next view"],
+  ["[, ]", "the view before, the next view"],
   ["0", "fit the map"],
-  ["+  −", "zoom"],
-  ["← ↑ → ↓", "move the map, when it has the focus"],
+  ["+, −", "zoom"],
+  ["←, ↑, →, ↓", "move the map, when it has the focus"],
   ["?", "this list"],
 ];
 
@@ -33,7 +33,7 @@ export class Keys {
   }
 
   onKey(event) {
-    if (event.defaultPrevented || event.isComposing || !this.store.state) return;
+    if (event.defaultPrevented || event.isComposing || !event.key || !this.store.state) return;
     const isHandled = event.ctrlKey || event.metaKey ? this.withControl(event) : this.plain(event);
     if (isHandled) event.preventDefault();
   }
@@ -47,7 +47,7 @@ export class Keys {
 
   withControl(event) {
     if (event.altKey) return false;
-    const key = event.key.toLowerCase();
+    const key = letterOf(event);
     if (key === "s") return this.run(() => this.dialogs.openSave());
     if (this.isTyping(event) || this.dialogs.isOpen) return false;
     if (key === "z" && !event.shiftKey) return this.run(() => this.flow.undo());
@@ -70,9 +70,9 @@ export class Keys {
     const commands = {
       Enter: () => flow.accept(),
       " ": () => flow.onRow("skip"),
-      x: () => flow.ignore(),
+      x: () => flow.onRows("ignore"),
       "=": () => this.keep(),
-      Delete: () => flow.onRow("unlabel"),
+      Delete: () => flow.onRows("unlabel"),
       "?": () => this.dialogs.openHelp(),
       "/": () => this.filter.open(),
       0: () => gestures.fit(),
@@ -82,7 +82,7 @@ export class Keys {
       "]": () => this.switchView(1),
       ...(event.target === gestures.surface ? this.arrows() : {}),
     };
-    const command = commands[event.key];
+    const command = commands[event.key] ?? commands[letterOf(event)];
     if (!command || (event.repeat && ["Enter", " ", "x", "=", "Delete"].includes(event.key))) return Boolean(command);
     return this.run(command, store);
   }
@@ -98,7 +98,8 @@ export class Keys {
   }
 
   classKey(event) {
-    const found = this.store.state.classes.find(({ key }) => key !== null && key === event.key.toLowerCase());
+    const pressed = letterOf(event);
+    const found = this.store.state.classes.find(({ key }) => key !== null && key === pressed);
     if (!found) return false;
     if (!event.repeat) this.flow.pressClass(found.id); // a key held down must not label row after row
     return true;
@@ -127,4 +128,10 @@ export class Keys {
     command();
     return true;
   }
+}
+
+/** The letter of a key; where the keyboard writes others (Greek, Russian), the one that stands on it elsewhere. */
+function letterOf({ key, code }) {
+  const isForeign = key.length === 1 && key > "~" && /^Key[A-Z]$/.test(code);
+  return (isForeign ? code.at(-1) : key).toLowerCase();
 }

@@ -54,8 +54,8 @@ function onFirstState() {
 function listen() {
   store.on(["state"], onFirstState);
   store.on(["state"], () => notices.notes(store.state.notes ?? []));
-  store.on(["state", "current", "card", "pinnedFocus"], () => focus.update());
-  store.on(["state"], () => [renderTitle, renderHistory, renderStage].forEach((render) => render(view)));
+  store.on(["state", "current", "card", "pinnedFocus", "armed"], () => focus.update());
+  store.on(["state"], () => [renderTitle, renderHistory, renderStage].forEach((render) => render(view, flow)));
   store.on(["view"], () => renderViews(view, flow));
   store.on(["view", "state", "changed"], () => renderLegend(view));
   store.on(["tool"], () => renderTools(view));

@@ -31,6 +31,10 @@ export function buildMarks({ selected, suggested, given }, { theme, size, where 
   };
   for (const row of selected) add(row, [...ink, 0], [...ink, 240], diameter.selected, 1);
   for (const row of suggested) add(row, [...paper, 0], [...ink, 200], diameter.suggested, 1.4);
-  for (const [row, colour] of given) add(row, [...bytesOf(colour), 255], [...ink, 255], diameter.given, 1.8);
+  for (const [row, colour] of given) {
+    const fill = bytesOf(colour);
+    const isLikeInk = fill.every((byte, i) => Math.abs(byte - ink[i]) < 32); // its rim would not be seen: it gets a hole
+    add(row, [...(isLikeInk ? paper : fill), 255], [...ink, 255], diameter.given, isLikeInk ? 2.6 : 1.8);
+  }
   return { n, bytes };
 }

@@ -31,9 +31,9 @@ export class Overlay {
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     if (store.selection) this.drawOutlines(store.selection.outlines);
     this.drawNames(store, colourOf);
-    this.drawReasons(store, where, colourOf);
+    if (!store.selection || store.hovered !== null) this.drawReasons(store, where, colourOf);
     if (store.hovered !== null) this.drawRing(where(store.hovered), 8, 1.5);
-    if (store.current) this.drawCurrent(where(store.current.row));
+    if (store.current && !store.selection) this.drawCurrent(where(store.current.row)); // beside the map is the selection then
     if (this.shape) this.drawShape(this.shape);
   }
 

@@ -16,7 +16,7 @@ export function renderSelection(place, view, flow) {
 
 function head(view, flow) {
   const { selection, selected } = view.store;
-  const labelled = selected?.labelled ? `${count(selected.labelled)} of them have a label. ` : "";
+  const labelled = selected?.labelled ? `${count(selected.labelled)} of them ${selected.labelled === 1 ? "has" : "have"} a label. ` : "";
   return element(
     "header",
     { class: "card-head" },
@@ -48,8 +48,8 @@ function leastTypical(view, flow) {
   const rows = view.store.selected?.least_typical ?? [];
   if (rows.length === 0) return null;
   const isText = view.store.state.kind === "text";
-  const faces = rows.slice(0, isText ? TEXTS : undefined).map((row) => element("button", { type: "button", class: isText ? "row-line" : "face-button", data: { key: `typical-${row}` }, aria: { label: `Row ${row}` }, onclick: () => flow.pin(row), onpointerenter: () => flow.hover(row), onpointerleave: () => flow.hover(null) }, face(view, row), firstWords(view, row)));
-  return element("section", {}, element("h3", {}, "Least typical"), element("div", { class: isText ? "rows" : "faces" }, faces));
+  const faces = rows.slice(0, isText ? TEXTS : undefined).map((row) => element("button", { type: "button", class: isText ? "row-line" : "face-button", data: { key: `typical-${row}` }, title: "Take it out of the selection", aria: { label: `Take row ${row} out of the selection` }, onclick: () => flow.unselect(row), onpointerenter: () => flow.hover(row), onpointerleave: () => flow.hover(null) }, face(view, row), firstWords(view, row)));
+  return element("section", {}, element("h3", {}, "Least typical: a click takes a row out"), element("div", { class: isText ? "rows" : "faces" }, faces));
 }
 
 function preview(view, flow) {

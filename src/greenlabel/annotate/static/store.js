@@ -36,14 +36,14 @@ export const VIEWS = [
   { id: "confidence", name: "Confidence", says: "From doubtful to confident, whatever the class." },
   { id: "given", name: "Labels", says: "Only rows whose label was given are coloured." },
   { id: "suspects", name: "Suspects", says: "Given labels that the others contradict." },
-  { id: "changed", name: "Last change", says: "Predictions that the last action changed." },
+  { id: "changed", name: "Last change", says: "Predictions of the live model that the last change of the labels changed." },
 ];
 
 export const INITIAL = {
   state: null, // JSON of the server, see docs/annotate.md
   classes: null, // per row: index of its class in state.classes; 255 none
   confidence: null, // per row: 0-255
-  changed: null, // rows whose prediction the last action changed
+  changed: null, // rows whose live prediction the last change of the labels changed
   positions: null, // x, y per row
   mapVersion: -1,
   current: null, // {row, source, audit, reason, between}: what a key labels

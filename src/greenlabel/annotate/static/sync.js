@@ -12,6 +12,7 @@ export class Sync {
     this.onProblem = onProblem;
     this.isReborn = false; // the server was away: its generations may start anew
     this.isFetching = false;
+    this.live = null; // the last frame of the live model: what a label changes is told apart from what the blend does
   }
 
   async start() {
@@ -96,10 +97,15 @@ export class Sync {
     const isStale = before !== null && frame.state.generation < before.generation && !this.isReborn;
     if (isStale) return;
     this.isReborn = false;
-    const isNew = before === null || frame.state.generation !== before.generation;
-    const changed = isNew && before !== null ? changedRows(this.store, frame) : this.store.changed;
-    this.store.set({ ...frame, changed });
+    this.store.set({ ...frame, changed: this.changedBy(frame) });
+    if (frame.state.shown?.model !== "blend") this.live = frame;
     if (frame.state.map > this.store.mapVersion && !this.isFetching) this.catchUp(frame.state.generation, frame.state.map);
+  }
+
+  /** Rows that the last change of the labels changed; a skipped row, a new name or the blend change none. */
+  changedBy(frame) {
+    const { state, changed } = this.store;
+    return state === null || state.labelled === frame.state.labelled ? changed : changedRows(this.live ?? this.store, frame);
   }
 
   async fetchPositions() {
@@ -112,12 +118,12 @@ export class Sync {
 }
 
 /** Rows whose class is another one than before; classes are compared by id, since their indices may have moved. */
-function changedRows(store, frame) {
+function changedRows(last, frame) {
   const indexNow = new Uint8Array(256).fill(254); // a class that is gone equals none of today's
   indexNow[255] = 255;
   const now = new Map(frame.state.classes.map(({ id }, index) => [id, index]));
-  store.state.classes.forEach(({ id }, index) => (indexNow[index] = now.get(id) ?? 254));
-  const { classes: before } = store;
+  last.state.classes.forEach(({ id }, index) => (indexNow[index] = now.get(id) ?? 254));
+  const { classes: before } = last;
   const { classes } = frame;
   const rows = new Uint32Array(classes.length);
   let size = 0;

@@ -26,7 +26,7 @@ export function renderLegend(view) {
   const { store } = view;
   const { state } = store;
   if (!state) return;
-  const numbers = { given: many(state.labels, "given label"), suspects: `${many(state.suspects, "suspect")}${state.suspects > 0 ? ", in the colour of what the other labels say" : ""}`, changed: store.changed === null ? "Nothing has changed since this page was opened." : `${many(store.changed.length, "prediction")} changed (${percent(store.changed.length / Math.max(1, state.n))})` };
+  const numbers = { given: many(state.labels, "given label"), suspects: `${many(state.suspects, "suspect")}${state.suspects > 0 ? ", in the colour of what the other labels say" : ""}`, changed: store.changed === null ? "No label has changed since this page was opened." : `${many(store.changed.length, "prediction")} changed (${percent(store.changed.length / Math.max(1, state.n))})` };
   const ends = LEGENDS[store.view];
   const scale = ends ? [element("span", {}, ends[0]), element("span", { class: `scale ${store.view}` }), element("span", {}, ends[1]), element("span", { class: "swatch neutral" }), element("span", {}, "not reached")] : [element("span", {}, numbers[store.view])];
   replaceChildren(byId("legend"), scale);
@@ -52,7 +52,7 @@ export function renderTools(view) {
 }
 
 /** Progress while the graph and the map are made, and which of the two models is shown. */
-export function renderStage(view) {
+export function renderStage(view, flow) {
   const { state } = view.store;
   const place = byId("stage");
   const stage = state?.stage ?? { name: "graph", sentence: "Waiting for the server", done: null };
@@ -61,7 +61,8 @@ export function renderStage(view) {
   place.hidden = isReady && !state.shown?.why;
   if (place.hidden) return;
   if (isReady) {
-    const model = element("span", { class: "model", title: state.shown.why }, isBlend ? "Settled model" : "Live model");
+    const says = () => flow.notices.say(visible(state.shown.why));
+    const model = element("button", { type: "button", class: "model", data: { key: "model" }, title: visible(state.shown.why), onclick: says }, isBlend ? "Settled model" : "Live model");
     return replaceChildren(place, model);
   }
   if (stage.name === "failed") return replaceChildren(place, element("span", { class: "problem-text", role: "alert" }, visible(stage.sentence)));

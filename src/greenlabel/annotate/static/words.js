@@ -5,11 +5,11 @@ const whole = new Intl.NumberFormat("en-US");
 /** 12345 -> "12,345". */
 export const count = (number) => whole.format(number);
 
-/** 0.934 -> "93 %"; close to the ends one more digit, so that 99.7 % does not read as certain. */
+/** 0.934 -> "93 %"; close to the ends one more digit, so that 99.7 % does not read as certain, nor 99.99 %. */
 export function percent(share) {
   const value = 100 * share;
   const isNearAnEnd = (value > 99 && value < 100) || (value > 0 && value < 1);
-  return `${isNearAnEnd ? value.toFixed(1) : Math.round(value)} %`;
+  return `${isNearAnEnd ? Math.min(99.9, Math.max(0.1, value)).toFixed(1) : Math.round(value)} %`;
 }
 
 /** 1, "row" -> "1 row"; 2, "row" -> "2 rows". */
