@@ -28,7 +28,7 @@ NAVIGATION = {
         "Label a table": "docs/tables",
         "Reading the report": "docs/report",
         "Which rows to label": "docs/which-rows",
-        "A page to label on": "docs/annotate",
+        "Label on a page": "docs/annotate",
         "Coming from LabelSpreading": "docs/from-label-spreading",
     },
     "Examples": {
@@ -117,7 +117,7 @@ copyright = f"{date.today().year}, {author}"
 
 SHORT_CELL = 14  # letters
 WIDE_TABLE, KEY_CELL = 5, 60  # columns, and letters of a cell that may stay in sight as the others are moved
-COMMANDS = re.compile(r"(python3?|pip|git|greenlabel|bash|\.venv/bin/\w+) ")
+COMMANDS = re.compile(r"(python3?|pip|git|greenlabel|bash|\.venv/bin/\w+|\w+Error:) ")
 
 # What scikit-learn adds to every estimator, and what only a class of one's own needs.
 FOREIGN_BASES = "ClassifierMixin, BaseEstimator, object, list, ValueError, UserWarning"
@@ -183,7 +183,7 @@ def keep_names_of_rows_in_sight(app, doctree, page):
 
 
 def wrap_commands(app, doctree, page):
-    """A long command is broken where a window ends; drawings and what is printed are not."""
+    """A long command or message is broken where a window ends; drawings and other things that are printed are not."""
     for block in doctree.findall(nodes.literal_block):
         if all(COMMANDS.match(line) for line in block.astext().splitlines()):
             block["classes"].append("commands")

@@ -1,8 +1,9 @@
-"""Screenshots of `greenlabel annotate` for the README and docs/annotate.md, made by a browser that labels.
+"""Pictures of `greenlabel annotate` for the README and docs/annotate.md, made by a browser that labels.
 
     python docs/make_screenshots.py [name ...]      all of them, or those named; needs Chromium and playwright
 
-Every screenshot is one function in SCREENSHOTS that gets a page and leaves it as it is to be seen.
+A picture is a function in PICTURES that gets a page and yields whenever it is as it is to be seen. Where that happens
+more than once, the picture moves: an animated PNG, whose last frame is what a program shows that knows no animation.
 """
 
 import os
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from math import cos, sin, tau
 from pathlib import Path
 from typing import Any
@@ -22,21 +24,15 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 FOLDER = Path(__file__).parent / "figures"
-WINDOW = {"width": 1360, "height": 850}
+FRAMES = [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 23, 26]  # labels that are given before a frame
+FIRST, NEXT, LAST = 1200, 700, 4000  # milliseconds of a frame
+TIMES = 2  # a moving picture is shown, then it stands still
 PATIENCE = 300.0
 IS_SETTLED = (
     "greenlabel.store.state.stage.name === 'ready' && greenlabel.store.mapVersion === 2"
     " && greenlabel.scene.map.progress === 1"
     " && greenlabel.scene.map.drawn === greenlabel.scene.map.n"
 )
-
-
-@dataclass(frozen=True)
-class Screenshot:
-    """What is done on the page of the demo before it is looked at, and the browser's options."""
-
-    act: Callable[[Any], None]
-    scheme: str = "light"
 
 
 def until(page: Any, condition: str) -> None:
@@ -61,13 +57,19 @@ def label_rows(page: Any, n: int) -> None:
         until(page, f"![null, {row}].includes(greenlabel.flow.row)")
 
 
-def draw_digits(page: Any) -> None:
-    label_rows(page, 26)
+def label_digits(page: Any) -> Iterator[None]:
+    """The map from no label to some tens: how each label flows over all rows."""
+    given = 0
+    for n in FRAMES:
+        label_rows(page, n - given)
+        given = n
+        yield
     while page.evaluate("() => Boolean(greenlabel.store.current.audit)"):  # its prediction would be hidden
         label_rows(page, 1)
+    yield
 
 
-def draw_selection(page: Any) -> None:
+def select_rows(page: Any) -> Iterator[None]:
     """A lasso around rows, and what a class would change."""
     label_rows(page, 12)
     until(page, IS_SETTLED)
@@ -88,11 +90,22 @@ def draw_selection(page: Any) -> None:
     until(page, "greenlabel.store.selected")
     page.hover(".class-button >> nth=0")
     until(page, "greenlabel.store.preview?.changes")
+    yield
 
 
-SCREENSHOTS = {
-    "annotate-digits": Screenshot(draw_digits),
-    "annotate-selection": Screenshot(draw_selection, "dark"),
+@dataclass(frozen=True)
+class Picture:
+    """What is done on the page of the demo, and how the page is opened."""
+
+    act: Callable[[Any], Iterator[None]]
+    scheme: str
+    width: int
+    height: int
+
+
+PICTURES = {
+    "annotate-flow": Picture(label_digits, "light", 1200, 750),  # letters are as large as a README of 850 pixels needs
+    "annotate-selection": Picture(select_rows, "dark", 1360, 850),
 }
 
 
@@ -109,33 +122,51 @@ def demo(folder: str) -> Iterator[str]:
         process.wait()
 
 
-def take(browser: Any, screenshot: Screenshot, path: Path) -> None:
+def frames_of(browser: Any, wanted: Picture) -> Iterator[Image.Image]:
     with tempfile.TemporaryDirectory() as folder, demo(folder) as url:
-        page = browser.new_page(viewport=WINDOW, color_scheme=screenshot.scheme)
+        window = {"width": wanted.width, "height": wanted.height}
+        page = browser.new_page(viewport=window, color_scheme=wanted.scheme)
         page.goto(url)
         page.wait_for_url(lambda address: "token" not in address)
         until(page, f"window.greenlabel?.store.card && {IS_SETTLED}")
-        screenshot.act(page)
-        until(page, f"{IS_SETTLED} && document.querySelectorAll('.toast').length === 0")
-        page.screenshot(path=path)
+        for _ in wanted.act(page):
+            until(page, f"{IS_SETTLED} && document.querySelectorAll('.toast').length === 0")
+            yield Image.open(BytesIO(page.screenshot())).convert("RGB")
         page.close()
-    with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
+
+
+def with_one_palette(frames: list[Image.Image]) -> list[Image.Image]:
+    """The same 256 colours for all frames, so that what stands still on the page does in the picture too."""
+    width, height = frames[0].size
+    column = Image.new("RGB", (width, height * len(frames)))
+    for i, frame in enumerate(frames):
+        column.paste(frame, (0, i * height))
+    palette = column.quantize(256, dither=Image.Dither.NONE)
+    return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+
+
+def save(frames: list[Image.Image], path: Path) -> None:
+    small = with_one_palette(frames)
+    if len(small) == 1:
+        small[0].save(path, optimize=True)
+        return
+    durations = [FIRST, *[NEXT] * (len(small) - 2), LAST]
+    moving = {"save_all": True, "append_images": small, "duration": durations, "loop": TIMES, "default_image": True}
+    small[-1].save(path, optimize=True, **moving)
 
 
 def main(names: list[str]) -> None:
     from playwright.sync_api import sync_playwright
 
-    unknown = [name for name in names if name not in SCREENSHOTS]
+    unknown = [name for name in names if name not in PICTURES]
     if unknown:
-        raise SystemExit(f"no screenshot is called {', '.join(unknown)}; choose from {', '.join(SCREENSHOTS)}")
+        raise SystemExit(f"no picture is called {', '.join(unknown)}; choose from {', '.join(PICTURES)}")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     options = ["--enable-unsafe-swiftshader", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=program, args=options)
-        for name in names or SCREENSHOTS:
-            take(browser, SCREENSHOTS[name], FOLDER / f"{name}.png")
+        for name in names or PICTURES:
+            save([*frames_of(browser, PICTURES[name])], FOLDER / f"{name}.png")
             print(f"{name}.png")
         browser.close()
 

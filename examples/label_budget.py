@@ -14,24 +14,29 @@ X, truth = digits()
 BUDGET = [10, 15, 20, 30, 40, 60]
 
 
-def accuracy(rows):
-    """Share of right rows among the others, where these have labels."""
+def labels(rows):
+    """-1 for all rows but these."""
     y = np.full(len(X), -1)
     y[rows] = truth[rows]
-    model = GreenClassifier(random_state=0).fit(X, y)
-    return (model.transduction_ == truth)[y == -1].mean(), model
+    return y
+
+
+def accuracy(rows):
+    """Share of right rows among the others, where these have labels."""
+    y = labels(rows)
+    model.relabel(y)  # the graph knows no labels and stays
+    return (model.transduction_ == truth)[y == -1].mean()
 
 
 asked = [one.row for one in suggest(X, BUDGET[0], random_state=0)]
-score, model = accuracy(asked)
-suggested = [score]
+model = GreenClassifier(random_state=0).fit(X, labels(asked))
+suggested = [accuracy(asked)]
 for n in BUDGET[1:]:
     asked += [one.row for one in suggest(model, n - len(asked))]
-    score, model = accuracy(asked)
-    suggested.append(score)
+    suggested.append(accuracy(asked))
 
 orders = [np.random.default_rng(seed).permutation(len(X)) for seed in range(5)]
-random = np.array([[accuracy(order[:n])[0] for n in BUDGET] for order in orders])
+random = np.array([[accuracy(order[:n]) for n in BUDGET] for order in orders])
 for n, ours, theirs in zip(BUDGET, suggested, random.mean(axis=0), strict=True):
     print(f"{n} labels: suggested {ours:.0%}, at random {theirs:.0%}")
 

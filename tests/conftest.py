@@ -1,4 +1,5 @@
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 # Threads that wait for work by spinning take the processors from the other workers. This is read when SciPy,
@@ -12,12 +13,50 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_moons
 
 from greenlabel.datasets import keep_labels
+from greenlabel.errors import MissingLibraryError
 from greenlabel.graph import neighbors
 from helpers.estimators import ESTIMATORS, FEW_TREES, GRAPH_ESTIMATORS, KNN_ESTIMATORS
-from helpers.model_data import saved_blend
 from helpers.pages import ROOT
 from helpers.scripts import script
 from helpers.shared import made_once
+
+
+class ModuleOfTests(pytest.Module):
+    """A module of tests, which skips as a whole where the library of an extra that it imports is not there."""
+
+    def collect(self):
+        try:
+            return [*super().collect()]
+        except self.CollectError as error:
+            missing = missing_library(error.__cause__)
+            if missing is None:
+                raise
+            pytest.skip(f"{missing} is not installed, which comes with an extra", allow_module_level=True)
+
+
+def missing_library(error):
+    """The library that an import failed for want of, said by Python or by greenlabel; None if it is something else."""
+    if isinstance(error, MissingLibraryError):
+        error = error.__cause__
+    name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return None if name in ("", "greenlabel", "helpers") or find_spec(name) else name
+
+
+def pytest_addoption(parser):
+    parser.addoption("--without-extras", action="store_true", help="skip modules whose libraries come with an extra")
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if parent.config.getoption("--without-extras"):
+        return ModuleOfTests.from_parent(parent, path=module_path)
+    return None
+
+
+@pytest.fixture
+def extras(request):
+    """What a test asks for that needs libraries of extras, in a module that does not."""
+    if request.config.getoption("--without-extras"):
+        pytest.skip("needs the libraries of the extras")
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +173,8 @@ def fast_search(monkeypatch):
 @pytest.fixture
 def saved(tmp_path):
     """A blend of every kind of column as a model file."""
+    from helpers.model_data import saved_blend  # polars, which the core does not need
+
     path = tmp_path / "model.green"
     path.write_bytes(saved_blend())
     return path

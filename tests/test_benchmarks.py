@@ -19,6 +19,7 @@ def measures(monkeypatch):
     return measures
 
 
+@pytest.mark.usefixtures("extras")
 def test_the_parts_of_a_fit_add_up_to_everything_and_all_of_them_exist(measures):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 40)).astype(np.float32) + 9 * (np.arange(2000) % 2)[:, None]
@@ -58,6 +59,7 @@ def test_suggested_rows_are_those_of_suggest_and_depend_on_no_other_label(monkey
     assert query_rules.suggested(query_rules.Task(X, shuffled), 12) == rows
 
 
+@pytest.mark.usefixtures("extras")
 def test_the_page_of_queries_is_that_of_its_figures(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     import queries

@@ -638,6 +638,7 @@ def test_the_number_of_threads_does_not_change_the_predictions(model, approximat
 # Names ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("extras")
 def test_all_names_are_true():
     assert greenlabel.__all__ == sorted(greenlabel.__all__, key=lambda name: (not name.isupper(), name))
     assert all(hasattr(greenlabel, name) for name in greenlabel.__all__)
@@ -666,6 +667,7 @@ def public_things():
                 yield f"{home.__name__}.{name}", thing
 
 
+@pytest.mark.usefixtures("extras")
 def test_every_public_name_has_a_docstring():
     silent = [
         name

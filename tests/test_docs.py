@@ -131,18 +131,34 @@ def sections(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.usefixtures("extras")
 def test_the_command_reference_says_what_the_commands_say():
     maker = script(ROOT / "docs" / "make_reference.py")
     assert maker.PAGE.read_text() == maker.reference(), "run python docs/make_reference.py"
 
 
+@pytest.mark.usefixtures("extras")
 def test_every_figure_is_shown_small_and_made_by_the_script():
     files = {path.stem: path for path in (ROOT / "docs" / "figures").glob("*")}
     shown = {Path(target).stem for page in PAGES for target in LINK.findall(page.read_text()) if "figures/" in target}
     drawn, taken = (script(ROOT / "docs" / f"make_{kind}.py") for kind in ("figures", "screenshots"))
-    made = {*drawn.FIGURES, *taken.SCREENSHOTS}
+    made = {*drawn.FIGURES, *taken.PICTURES}
     assert set(files) == made == shown
+    moving = files.pop("annotate-flow")
     assert all(path.suffix == ".png" and path.stat().st_size < 150_000 for path in files.values())
+    assert moving.stat().st_size < 1_500_000
+
+
+@pytest.mark.usefixtures("extras")
+def test_the_moving_picture_ends_on_what_a_program_shows_that_knows_no_animation():
+    from PIL import Image
+
+    with Image.open(ROOT / "docs" / "figures" / "annotate-flow.png") as picture:
+        assert picture.default_image
+        assert picture.info["loop"] > 0  # it comes to rest
+        still = picture.convert("RGB").tobytes()
+        picture.seek(picture.n_frames - 1)
+        assert picture.convert("RGB").tobytes() == still
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
