@@ -89,9 +89,9 @@ def steady_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
         return rounded(pair_distances(X, P, index))
     if X.dtype != np.float32 or P.dtype != np.float32:
         return rounded(pair_distances(X.astype(np.float64, copy=False), P, index))
-    dist2 = np.concatenate([
-        pair_distances(X[rows].astype(np.float64), P, index[rows]) for rows in row_blocks(len(X), X.shape[1])
-    ])
+    dist2 = np.concatenate(
+        [pair_distances(X[rows].astype(np.float64), P, index[rows]) for rows in row_blocks(len(X), X.shape[1])]
+    )
     with np.errstate(over="ignore"):
         return dist2.astype(np.float32).astype(np.float64)
 
