@@ -5,9 +5,7 @@ In a page's ```python blocks, which run in order in one namespace,
     print(...)  # value      must print that value (a number: to the digits that are shown)
     ```text                  right after a python block is all else that the block prints
 
-A block under a line <!-- not run --> is only shown. Under <!-- for example --> it runs, and must print as many lines
-with the same first one but for numbers: which row comes next can hang on the last digit, which differs from machine to
-machine.
+A block under a line <!-- not run --> is only shown.
 """
 
 import ast
@@ -42,7 +40,6 @@ class Snippet:
     code: str
     line: int  # of the page, where the code starts
     printed: str | None  # the text block that follows
-    is_example: bool  # of what it may print
 
 
 def snippets(page: Path) -> list[Snippet]:
@@ -55,7 +52,7 @@ def snippets(page: Path) -> list[Snippet]:
         touches = following is not None and not text[block.end() : following.start()].strip()
         printed = following["body"] if touches and following["language"] == "text" else None
         line = text.count("\n", 0, block.start("body")) + 1
-        found.append(Snippet(block["body"], line, printed, block["mark"] == "for example"))
+        found.append(Snippet(block["body"], line, printed))
     return found
 
 
@@ -87,12 +84,6 @@ def run(snippet: Snippet, page: Path, names: dict[str, Any]) -> list[tuple[int, 
     return shown
 
 
-def is_alike(shown: str, printed: str) -> bool:
-    """As many lines, and the same first one but for numbers and the spaces that align them."""
-    lines, others = ([re.sub(r"[\d.]+", "0", line).split() for line in text.splitlines()] for text in (shown, printed))
-    return len(lines) == len(others) and lines[:1] == others[:1]
-
-
 def agrees(shown: str, printed: str) -> bool:
     """Equal up to spaces at the ends; a number that is shown is the printed one, rounded."""
     shown, printed = shown.strip(), printed.strip()
@@ -109,8 +100,7 @@ def test_snippets_run_and_print_what_they_show(page, tmp_path, monkeypatch, all_
     names: dict[str, Any] = {"__name__": "__main__"}
     for snippet in snippets(page):
         for line, shown, printed in run(snippet, page, names):
-            compare = is_alike if snippet.is_example else agrees
-            assert compare(shown, printed), f"{page.name}, line {line}: shows {shown!r}, printed {printed!r}"
+            assert agrees(shown, printed), f"{page.name}, line {line}: shows {shown!r}, printed {printed!r}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -10,6 +10,9 @@ BKHK (balanced k-means based hierarchical k-means) finds anchors by halving: all
 by balanced 2-means, each half again, until m groups are left; an anchor is the mean of a group. With two centres the
 balanced assignment is a cut at the median along the line through them, so one round of 2-means is a projection, a
 partition and two means. All groups of a level are split at once.
+
+Many rows of a regular grid lie on one cut. Which side they go to must not hang on the last digit of a product, which
+differs between processors: places along the line are rounded, and equal ones go by the order of the rows.
 """
 
 from collections.abc import Callable
@@ -25,13 +28,14 @@ from greenlabel.errors import DataError, ParameterError
 from greenlabel.graph.distances import row_blocks, working
 from greenlabel.graph.duplicates import distinct_rows
 from greenlabel.graph.neighbors import Search, kmeans_groups, neighbour_matrix
-from greenlabel.graph.projection import Projection, centre, coordinates, sample_rows
+from greenlabel.graph.projection import Projection, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
+SPLIT_STEPS = 2.0**30  # to which places along a line, and variances, are rounded
 SPLIT_ROWS = 2048  # rows of a group from which the direction of its split is found
 FEW_SHARE, FEW_ANCHORS = 4, 2048  # few anchors: one in FEW_SHARE rows, up to FEW_ANCHORS
 MIN_ANCHORS = 6  # times n_neighbors: with edges to most anchors, all rows would look alike
@@ -126,19 +130,30 @@ def halve(Q: Floats, rows: Ints, left: int) -> Ints:
     size = rows.shape[1]
     T = Q[rows[:, :: max(1, size // SPLIT_ROWS)]]
     n_left = round(left * T.shape[1] / size)
-    direction = np.eye(Q.shape[1], dtype=Q.dtype)[T.var(axis=1).argmax(axis=1)]
-    side = np.empty(T.shape[:2], Q.dtype)
+    direction = np.eye(Q.shape[1], dtype=Q.dtype)[in_steps(T.var(axis=1)).argmax(axis=1)]
     for _ in range(SPLIT_ROUNDS):
-        along = (T @ direction[:, :, None])[:, :, 0]
-        side[:] = 1 / (T.shape[1] - n_left)
-        np.put_along_axis(side, np.argpartition(along, n_left - 1, axis=1)[:, :n_left], -1 / n_left, axis=1)
+        is_left = lower_side((T @ direction[:, :, None])[:, :, 0], n_left)
+        side = np.where(is_left, -1 / n_left, 1 / (T.shape[1] - n_left))
         direction = (side[:, None, :] @ T)[:, 0, :]  # mean of one side minus mean of the other
-    along = np.einsum("gsq,gq->gs", Q[rows], direction)
-    return np.take_along_axis(rows, np.argpartition(along, left - 1, axis=1), axis=1)
+    is_left = lower_side(np.einsum("gsq,gq->gs", Q[rows], direction), left)
+    return np.hstack([rows[part].reshape(len(rows), -1) for part in (is_left, ~is_left)])
+
+
+def lower_side(along: Floats, left: int) -> NDArray[np.bool_]:
+    """Which ``left`` entries of each row (g, size) are the smallest; of equal ones the first."""
+    size = along.shape[1]
+    key = in_steps(along) * size + np.arange(size)
+    return np.asarray(key <= np.partition(key, left - 1, axis=1)[:, left - 1, None])
+
+
+def in_steps(values: Floats) -> NDArray[np.int64]:
+    """Each row of the values (g, size) in whole steps of its largest; a row of zeros stays one."""
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    return np.rint(np.divide(values, largest, out=np.zeros_like(values), where=largest > 0) * SPLIT_STEPS).astype(int)
 
 
 def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np.random.Generator) -> Floats:
-    """Few coordinates of the sampled rows, enough to split them."""
+    """Few coordinates of the sampled rows, enough to split them, in double precision."""
     if sp.issparse(X):
         if X.shape[1] <= SPLIT_AXES:
             return X[rows].toarray()
@@ -146,11 +161,11 @@ def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np
 
         return TruncatedSVD(SPLIT_AXES, random_state=int(rng.integers(2**31))).fit_transform(X[rows])
     if projection is None:
-        chosen = working(X[rows])
-        return centre(chosen, chosen.mean(axis=0, dtype=np.float64))
+        return np.asarray(X[rows] - X[rows].mean(axis=0, dtype=np.float64))
+    V = np.ascontiguousarray(projection.axes[:, :SPLIT_AXES])
 
     def project(part: slice) -> Floats:
-        return coordinates(working(X[rows[part]]), projection, SPLIT_AXES)
+        return np.asarray((X[rows[part]] - projection.mean) @ V)
 
     return np.concatenate(in_parallel(project, row_blocks(len(rows), X.shape[1])))
 

@@ -28,18 +28,26 @@ class Projection:
 
 
 def principal_axes(sample: Floats, n_axes: int) -> Projection:
-    """The ``n_axes`` leading principal axes of a sample of rows, in its own precision."""
-    mean = sample.mean(axis=0)
+    """The ``n_axes`` leading principal axes of a sample of rows, in double precision.
+
+    Single precision would find other axes with every kind of processor, and the axes decide which rows are compared.
+    """
+    mean = sample.mean(axis=0, dtype=np.float64)
     centred = sample - mean
     d = centred.shape[1]
-    with one_thread():  # two threads would round differently, and the axes decide which rows are compared
+    with one_thread():  # two threads would round differently
         C = centred.T @ centred
         _, V = scipy.linalg.eigh(C, subset_by_index=[d - n_axes, d - 1], check_finite=False)
-    return Projection(mean, np.ascontiguousarray(V[:, ::-1]))
+    return Projection(mean, np.ascontiguousarray(same_signs(V[:, ::-1])))
+
+
+def same_signs(V: Floats) -> Floats:
+    """The axes, each turned to the same side on any machine: an axis and its opposite are equally principal."""
+    return np.where(np.cos(np.arange(len(V))) @ V < 0, -V, V)
 
 
 def centre(X: Floats, mean: Floats) -> NDArray[np.float32]:
-    return np.ascontiguousarray(X - mean, dtype=np.float32)
+    return np.ascontiguousarray(X - mean.astype(X.dtype), dtype=np.float32)
 
 
 def coordinates(X: Floats, projection: Projection, n_axes: int | None = None) -> NDArray[np.float32]:

@@ -48,6 +48,8 @@ ALPHA = 1.0  # evidence at which half of the need is left: as much as an own lab
 DOUBT = 2  # labels that calibrate probabilities at which half of a margin is believed
 MIN_WORTH = 1e-6  # a row that is quite sure can be had, too, when no other is left
 MARK_DIGITS = 9  # to which marks of equal rows agree
+CLOSE = 1e-5  # gains that single precision may put in the wrong order, relative to the largest
+EQUAL = 1e-9  # values that double precision may
 ANCHORS_AT_ONCE = 256  # rows of K that fit in the processor's cache
 
 
@@ -159,7 +161,12 @@ def row_of_anchor(Z: sp.csr_array, anchor: int, worth: Floats) -> int | None:
     entries = np.flatnonzero(Z.indices == anchor)
     rows = np.searchsorted(Z.indptr, entries, side="right") - 1
     weights = Z.data[entries] * worth[rows]
-    return int(rows[weights.argmax()]) if weights.any() else None
+    return int(rows[steady_argmax(weights)]) if weights.any() else None
+
+
+def steady_argmax(values: Floats) -> int:
+    """Where the largest of some values >= 0 is; the first of those that only rounding tells apart."""
+    return int((values >= values.max() * (1 - EQUAL)).argmax())
 
 
 def anchor_means(Z: sp.csr_array, values: Floats, mass: Floats) -> Floats:
@@ -208,19 +215,27 @@ class LazyGains:
         return self
 
     def best(self, allowed: Bools) -> int:
-        """The anchor of the largest gain among those allowed, the first of several."""
+        """The anchor of the largest gain among those allowed, of which there is one; the first of several.
+
+        Which of two close gains is the larger one is found in double precision: the last digit of a sum in single
+        precision differs between processors.
+        """
         bound = np.where(allowed, self._bound, -1.0)
         while not self._is_exact[anchor := int(bound.argmax())]:
             gain = float(self._weight @ np.maximum(self._K[anchor] - self._cover, 0))
             self._bound[anchor] = gain
             self._is_exact[anchor] = True
             bound[anchor] = gain if allowed[anchor] else -1.0
-        return anchor
+        close = np.flatnonzero(bound >= bound[anchor] * (1 - CLOSE))
+        missing = np.maximum(self._K[close] - self._cover.astype(float), 0)
+        return int(close[steady_argmax(missing @ self._weight.astype(float))])
 
 
 def best_row(Z: sp.csr_array, gain: LazyGains, worth: Floats) -> tuple[int, int] | None:
     """The row, and its anchor, of the largest gain among those that have a row of any worth; None where none has."""
     has_rows = np.asarray(Z.T @ (worth > 0).astype(float)) > 0
+    if not has_rows.any():
+        return None
     anchor = gain.best(has_rows)
     row = row_of_anchor(Z, anchor, worth)
     return None if row is None else (row, anchor)
