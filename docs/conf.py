@@ -171,7 +171,7 @@ def add_what_markdown_cannot_say(app, page, source):
 
 
 def keep_cells_readable(app, doctree, page):
-    """Numbers such as 94.7 ± 0.5 stand on one line, sentences keep some width; a table too wide can be moved sideways."""
+    """Numbers such as 94.7 ± 0.5 stand on one line, sentences keep some width; a wide table can be moved sideways."""
     for cell in doctree.findall(nodes.entry):
         letters = len(cell.astext())
         if letters <= SHORT_CELL:
