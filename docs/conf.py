@@ -115,9 +115,10 @@ html_theme_options = {
 }
 copyright = f"{date.today().year}, {author}"
 
-SHORT_CELL = 14  # letters
+SHORT_CELL, LONG_CELL = 14, 24  # letters up to which a cell is never broken, and beyond which it needs some width
 WIDE_TABLE, KEY_CELL = 5, 60  # columns, and letters of a cell that may stay in sight as the others are moved
 COMMANDS = re.compile(r"(python3?|pip|git|greenlabel|bash|\.venv/bin/\w+|\w+Error:) ")
+OPTION = re.compile(r"(?<!\S)(-\S+)")
 
 # What scikit-learn adds to every estimator, and what only a class of one's own needs.
 FOREIGN_BASES = "ClassifierMixin, BaseEstimator, object, list, ValueError, UserWarning"
@@ -125,6 +126,8 @@ INNER = {
     "get_metadata_routing",
     "check_parameters",
     "propagators",
+    "propagators_in_blocks",
+    "sketch_of",
     "graph_settings",
     "with_fitted",
     "labelled",
@@ -167,11 +170,14 @@ def add_what_markdown_cannot_say(app, page, source):
     )
 
 
-def keep_short_cells_whole(app, doctree, page):
-    """Numbers such as 94.7 ± 0.5 stand on one line; a table that becomes too wide can be moved sideways."""
+def keep_cells_readable(app, doctree, page):
+    """Numbers such as 94.7 ± 0.5 stand on one line, sentences keep some width; a wide table can be moved sideways."""
     for cell in doctree.findall(nodes.entry):
-        if len(cell.astext()) <= SHORT_CELL:
+        letters = len(cell.astext())
+        if letters <= SHORT_CELL:
             cell["classes"].append("short")
+        elif letters > LONG_CELL:
+            cell["classes"].append("long")
 
 
 def keep_names_of_rows_in_sight(app, doctree, page):
@@ -185,8 +191,18 @@ def keep_names_of_rows_in_sight(app, doctree, page):
 def wrap_commands(app, doctree, page):
     """A long command or message is broken where a window ends; drawings and other things that are printed are not."""
     for block in doctree.findall(nodes.literal_block):
-        if all(COMMANDS.match(line) for line in block.astext().splitlines()):
+        text = block.astext()
+        if all(COMMANDS.match(line) for line in text.splitlines()):
             block["classes"].append("commands")
+            keep_options_whole(block, text)
+
+
+def keep_options_whole(block, text):
+    """A browser would break -o behind its hyphen. Sphinx leaves a block as it is whose source is not its text."""
+    block.clear()
+    for number, part in enumerate(OPTION.split(text)):
+        block += nodes.inline("", part, classes=["option"]) if number % 2 else nodes.Text(part)
+    block.rawsource = ""
 
 
 def leave_out_inner_names(app, kind, name, thing, skip, options):
@@ -198,6 +214,6 @@ def leave_out_inner_names(app, kind, name, thing, skip, options):
 
 def setup(app):
     app.connect("source-read", add_what_markdown_cannot_say)
-    for change in (keep_short_cells_whole, keep_names_of_rows_in_sight, wrap_commands):
+    for change in (keep_cells_readable, keep_names_of_rows_in_sight, wrap_commands):
         app.connect("doctree-resolved", change)
     app.connect("autodoc-skip-member", leave_out_inner_names)

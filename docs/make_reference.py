@@ -1,5 +1,6 @@
 """Write docs/command-line.md from the commands' own help: python docs/make_reference.py"""
 
+import re
 from pathlib import Path
 
 import typer
@@ -7,6 +8,9 @@ import typer
 from greenlabel.cli import app
 
 PAGE = Path(__file__).with_name("command-line.md")
+CODE = re.compile(  # in a sentence of help
+    r"(?<![\w`])(greenlabel (?:paper )?[a-z]+(?: --[a-z-]+)?|--[a-z-]+|[A-Z]+_[a-z]+|'[^' ]*\*[^' ]*'|tcp://[\w:]+)"
+)
 OPENING = """# The command line
 
 What every `greenlabel COMMAND -h` says, on one page; `python docs/make_reference.py` writes it, and a test keeps it
@@ -48,7 +52,12 @@ def section(command, name):
 
 
 def paragraphs(text):
-    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+    return "\n\n".join(with_code(" ".join(part.split())) for part in (text or "").split("\n\n"))
+
+
+def with_code(text):
+    """A sentence of help in which commands and options are set as such, so that no line ends within one."""
+    return CODE.sub(r"`\1`", text)
 
 
 def option_name(option):
@@ -60,7 +69,7 @@ def option_name(option):
 def line(name, param):
     default = param.default
     has_default = isinstance(default, (str, int, float, Path)) and not isinstance(default, bool) and not param.required
-    return f"| {name} | {param.help or ''}{f' Default: `{default}`.' if has_default else ''} |"
+    return f"| {name} | {with_code(param.help or '')}{f' Default: `{default}`.' if has_default else ''} |"
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ orders = pd.DataFrame(
         "came back": pd.Series(truth).mask(np.arange(n) >= 100),
     }
 )
-print(orders.head(3).to_string(), "\n")
+print(orders.iloc[[91, 96, 97, 100, 108]].to_string(na_rep="-"), "\n")
 
 filled, result = label_table(orders, "came back")
 unlabelled = orders["came back"].isna()
 is_right = filled["came back"] == truth
-print(filled.columns.tolist())
+print("new columns:", ", ".join(filled.columns[orders.shape[1] :]))
 stated = result.model.estimated_accuracy_
 print(f"right: {is_right[unlabelled].mean():.0%}, stated beforehand: {stated.low:.0%} to {stated.high:.0%}")
 

@@ -18,9 +18,11 @@ FLAWS = """() => {
     ...(document.documentElement.scrollWidth > width ? ["the page is wider than the window"] : []),
     ...[...document.images].filter((one) => !one.naturalWidth).map((one) => `no picture: ${one.src}`),
     ...[...document.querySelectorAll("table, pre, img")].filter(cut).map((one) => `cut off: ${one.tagName}`),
+    ...[...document.querySelectorAll(".prev-next-area a, pre.commands")]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `cut off: ${one.textContent.trim()}`),
   ];
 }"""
-MOVED = """() => [...document.querySelectorAll(".pst-scrollable-table-container, .commands pre")]
+MOVED = """() => [...document.querySelectorAll(".pst-scrollable-table-container, pre.commands")]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.trim().slice(0, 60))"""
 
 
