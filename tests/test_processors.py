@@ -13,7 +13,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from greenlabel.graph.anchors import lower_side
-from greenlabel.graph.distances import steady_distances
 from greenlabel.graph.projection import principal_axes, same_signs
 from greenlabel.inspection.coverage import steady_argmax
 
@@ -88,15 +87,6 @@ def test_rows_on_one_cut_go_by_their_order_whatever_the_last_digit(rng):
     assert_array_equal(is_lower.sum(axis=1), 40)
     for values, lower in zip(along, is_lower, strict=True):
         assert_array_equal(np.flatnonzero(lower), np.sort(np.argsort(values, kind="stable")[:40]))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distances_do_not_hang_on_the_order_of_their_sums(dtype, rng):
-    X, P = (rng.integers(0, 9, size=(40, 30)).astype(dtype) / dtype(1.7) for _ in range(2))
-    index, order = np.tile(np.arange(40), (40, 1)), rng.permutation(30)
-    found = steady_distances(X, P, index)
-    assert_array_equal(found, steady_distances(X[:, order], P[:, order], index))
-    np.testing.assert_allclose(found, ((X[:, None].astype(float) - P) ** 2).sum(axis=2), rtol=1e-7)
 
 
 def test_axes_point_to_the_same_side(rng):

@@ -19,7 +19,6 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
-KEPT_BITS = 40
 FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")))
 
 
@@ -78,25 +77,3 @@ def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
         gap = X[rows, None, :] - P[index[rows]]
         dist2[rows] = np.einsum("ikd,ikd->ik", gap, gap)
     return dist2
-
-
-def steady_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
-    """The same in double precision, and rounded, so that equal distances are equal whatever the order of their sums.
-
-    That order differs between processors. Features in float32 have distances in float32, others one of KEPT_BITS bits.
-    """
-    if sp.issparse(X) or sp.issparse(P):
-        return rounded(pair_distances(X, P, index))
-    if X.dtype != np.float32 or P.dtype != np.float32:
-        return rounded(pair_distances(X.astype(np.float64, copy=False), P, index))
-    dist2 = np.concatenate(
-        [pair_distances(X[rows].astype(np.float64), P, index[rows]) for rows in row_blocks(len(X), X.shape[1])]
-    )
-    with np.errstate(over="ignore"):
-        return dist2.astype(np.float32).astype(np.float64)
-
-
-def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values >= 0, each to KEPT_BITS bits of its own."""
-    step = 1 << (52 - KEPT_BITS)
-    return ((np.ascontiguousarray(values).view(np.int64) + step // 2) & -step).view(np.float64)

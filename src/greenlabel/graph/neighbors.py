@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel, one_thread
 from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredRows
-from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, steady_distances, working
+from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -75,7 +75,7 @@ def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | No
     """The same for candidates as pairs: any number of them per row, at least k, ``row`` ascending."""
     dist2 = np.empty(len(row))
     for part in row_blocks(len(row), X.shape[1]):
-        dist2[part] = steady_distances(X[row[part]], P, point[part, None])[:, 0]
+        dist2[part] = pair_distances(X[row[part]], P, point[part, None])[:, 0]
     if own is not None:
         dist2[point == own[row]] = np.inf
     order = np.lexsort((point, dist2, row))
