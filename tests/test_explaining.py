@@ -49,8 +49,9 @@ def test_influences_on_new_rows_add_up_to_their_scores(GraphModel, blobs, few, r
     assert found.rows is None
 
 
-def test_influences_are_entries_of_the_operator(blobs, few):
-    model = GreenClassifier(mu=1e-3).fit(blobs[0], few)
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+def test_influences_are_entries_of_the_operator(blobs, few, solver):
+    model = GreenClassifier(mu=1e-3, solver=solver).fit(blobs[0], few)
     G = reference.green(model.graph_.S.toarray(), 1e-3)
     expected = G[np.ix_(ROWS, few >= 0)]
     assert_allclose(explain(model, ROWS).influence, expected, atol=1e-9 * np.abs(expected).max())
@@ -61,6 +62,8 @@ def test_influences_whose_sums_are_not_the_scores_are_solved_again(blobs, few, m
     model = GreenClassifier(solver="cg").fit(blobs[0], few)
     is_sum_of_influences(explain(model, ROWS), model.scores_[ROWS])
     is_sum_of_influences(explain(model, np.arange(60)), model.scores_[:60])
+    entries = model.operator_.columns(np.flatnonzero(few >= 0))[ROWS]
+    assert_allclose(explain(model, ROWS).influence, entries, atol=1e-9 * np.abs(entries).max())
 
 
 def test_influences_are_those_of_labels_given_one_by_one(blobs, few):

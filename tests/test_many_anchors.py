@@ -14,9 +14,11 @@ from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import GraphError
 from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
 from greenlabel.graph.anchors import few_number, usual_number
+from greenlabel.graph.clusters import sorted_pairs
 from greenlabel.graph.mixing import GramSum, Near, SparseGramSum
 from greenlabel.graph.neighbors import Search
 from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
+from greenlabel.operators.mixed_precision import MixedPrecision
 from greenlabel.operators.sparse_anchored import SparseAnchorSystem
 from greenlabel.propagators.anchored import usual_shift
 from greenlabel.tables import label_table, load_model
@@ -171,8 +173,53 @@ def test_what_is_found_for_a_row_does_not_depend_on_the_rows_beside_it(rng, data
     assert_array_equal(again[0], dist2)
 
 
+def test_equally_near_points_are_found_alike_in_any_company(rng):
+    lattice = np.stack(np.meshgrid(*[np.arange(20.0)] * 3), axis=-1).reshape(-1, 3).astype(np.float32)
+    search = InvertedSearch(lattice)
+    X = np.concatenate([lattice, lattice + 0.5])
+    index = search.nearest(X, 6)[1]
+    for rows in (rng.permutation(len(X)), np.arange(4000, 4001), np.arange(len(X) - 777, len(X))):
+        assert_array_equal(search.nearest(X[rows], 6)[1], index[rows])
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_points_on_a_line_are_told_apart_though_one_is_far_away(rng, far):
+    P = np.sort(rng.uniform(0, 1, size=(20_000, 1)), axis=0)
+    if far:
+        P[-1] = 1e9
+    X = P[:-1:50] + 1e-7
+    index = InvertedSearch(P).nearest(X, 6)[1]
+    expected = reference.nearest(reference.squared_distances(X, P), 6)
+    assert np.mean([len({*one} & {*two}) for one, two in zip(index, expected, strict=True)]) > 0.99 * 6
+
+
+def test_pairs_are_sorted_by_row_then_distance_then_point(rng):
+    n, m = 50, 2**22
+    row, point, dist2 = rng.integers(0, n, 3000), rng.integers(0, m, 3000), rng.integers(0, 9, 3000) / 4
+    found = sorted_pairs(row, point, dist2, n, m)
+    order = np.lexsort((point, dist2, row))
+    assert_array_equal(found[0], row[order])
+    assert_array_equal(found[1], point[order])
+
+
+def test_groups_of_near_anchors_save_rounds_and_change_nothing(rng, monkeypatch):
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 1)
+    X = np.sort(rng.uniform(size=(3000, 1)), axis=0)
+    Z = sp.csr_array(reference.mixing_matrix(X, X[::5], 4))
+    gram, group = sp.csr_array(Z.T @ Z), np.arange(600) // 20
+    rounds, found = [], []
+    solve = MixedPrecision.solve
+    monkeypatch.setattr(MixedPrecision, "solve", lambda *words: rounds.append(result := solve(*words)) or result)
+    Y = np.eye(2)[(X[:, 0] > 0.5).astype(int)] * (np.arange(3000) % 300 == 0)[:, None]
+    for of_anchor in (None, group):
+        system = SparseAnchorSystem(gram, 3000, 1e-4, 1, of_anchor)
+        found.append(system.coefficients(np.asarray(Z.T @ Y), Y.mean(axis=0)))
+    assert_allclose(found[1], found[0], rtol=1e-8, atol=1e-10)
+    assert rounds[1][2] < 0.7 * rounds[0][2]
+
+
 def test_where_clusters_hold_too_few_points_all_are_searched(rng, monkeypatch):
-    monkeypatch.setattr("greenlabel.graph.anchor_search.PROBED", 1)
+    monkeypatch.setattr("greenlabel.graph.clusters.CLUSTERS_PROBED", 1)
     P = rng.normal(size=(100, 3)).astype(np.float32)
     dist2, index = InvertedSearch(P).nearest(P[:20], 40)
     assert_array_equal(index, reference.nearest(reference.squared_distances(P[:20], P), 40))

@@ -133,7 +133,7 @@ def test_the_system_of_groups_equals_its_formula(graph, group, rng):
     used = length > 0
     A = (P.T @ P - P.T @ T @ P)[np.ix_(used, used)]
     expected = DAMPING * np.linalg.solve(A, residual[used])
-    found = coarse.solve(residual.astype(np.float32))
+    found = coarse.solve(residual.astype(np.float32), Team(1))
     assert_allclose(found[used], expected, atol=1e-3 * abs(expected).max())
     assert (found[~used] == 0).all()
 

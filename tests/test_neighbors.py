@@ -135,8 +135,8 @@ def test_rows_that_look_into_all_clusters_find_the_nearest_of_all_points(rng, mo
     monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 14)
     Q = rng.normal(size=(300, 4)).astype(np.float32)
     centres, group = Q[:14].copy(), rng.integers(0, 13, 300)  # no clusters at all, and one without points
-    rows = clusters.ClusteredRows(Q, centres, group)
-    found = np.concatenate([rows.candidates(block, wanted) for block in rows.blocks()])
+    rows = clusters.ClusteredPoints(Q, clusters.NearestCentres(centres), group)
+    found = np.concatenate([rows.candidates_of_own(block, wanted) for block in rows.blocks()])
     dist2 = reference.squared_distances(Q, Q)
     assert_allclose(
         np.take_along_axis(dist2[rows.order], found, axis=1), np.sort(dist2[rows.order])[:, :wanted], atol=1e-5
@@ -147,8 +147,8 @@ def test_rows_that_look_into_all_clusters_find_the_nearest_of_all_points(rng, mo
 def test_rows_in_clusters_of_few_points_have_fewer_candidates(rng, monkeypatch):
     monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 2)
     Q = (np.arange(30)[:, None] // 3 * 100 + rng.uniform(size=(30, 2))).astype(np.float32)  # ten clusters of three
-    rows = clusters.ClusteredRows(Q, Q[::3].copy(), np.arange(30) // 3)
-    found = np.concatenate([rows.candidates(block, 10) for block in rows.blocks()])
+    rows = clusters.ClusteredPoints(Q, clusters.NearestCentres(Q[::3].copy()), np.arange(30) // 3)
+    found = np.concatenate([rows.candidates_of_own(block, 10) for block in rows.blocks()])
     assert (found[:, :6] >= 0).all()
     assert (found[:, 6:] == -1).all()
 

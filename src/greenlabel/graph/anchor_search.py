@@ -1,12 +1,13 @@
-"""Approximate search among many points: an inverted file on their principal axes, candidates by direct difference.
+"""Approximate search among many points: clusters on their principal axes, candidates by direct difference.
 
-    points -> coordinates on their leading axes -> clusters of some 200 points
-    row    -> coordinates -> the PROBED nearest clusters -> candidates -> true distances of these, by direct difference
+    points -> whole coordinates on their leading axes -> clusters of some 200 points
+    row    -> whole coordinates -> the nearest clusters -> candidates -> true distances of these, by direct difference
 
 What is found for a row depends on the points and that row alone, whatever other rows come with it. Axes and clusters
-are those of the points, from a fixed seed. A matrix product may round a row otherwise in another batch, and a row that
-is as near to one cluster as to the next would then look into another one; so all products are of BATCH rows, filled up
-with zeros, in which every row is treated alike.
+are those of the points, from a fixed seed. A matrix product rounds a row otherwise in another batch, and a row that is
+as near to one cluster as to the next would then look into another one. So coordinates are taken in double precision and
+rounded to whole numbers so small that every sum of their products is exact: rows may be compared with points in any
+company (clusters.py).
 
 X (n, d) rows     P (m, d) points     Q (m, q) their coordinates     V (d, q) axes     k neighbours
 """
@@ -19,9 +20,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel, one_thread
-from greenlabel.graph.distances import pair_distances, row_blocks, working
+from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
+from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.neighbors import Found, Search, exact_search, nearest_candidates, redo
-from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, principal_axes, sample_rows
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -29,17 +31,21 @@ Ints = NDArray[np.integer]
 EXACT_POINTS = 16_384  # points up to which a search is exact,
 EXACT_OPERATIONS = 4e10  # and multiplications of the search of all points among themselves
 AXES = 64
-PROBED = 12  # clusters in which a row is looked up
 CANDIDATES = 3  # times k, whose true distances are taken, where axes leave something out of a row
 MIN_CANDIDATES = 18  # at the least: of few neighbours the axes would miss some
 SPARE = 4  # candidates beyond k where they do not
 TRAINING = 64  # points per cluster by which clusters are found
 ROUNDS = 5  # of k-means
-BATCH = 256  # rows of every product
+COPIES = 8  # smaller blocks, of which copies in double precision are in the processor's cache
+LONGEST = 2**25  # a row of whole coordinates; |q| |p| + |p|^2 / 2 is then below 2^52, and float64 holds sums of halves
+OUTSIDE = 4096.0  # times the median length of the points: what is longer is drawn in
+MIN_VALUES = 256  # per row: at most 16,384 rows are looked up together
 
 
 class InvertedSearch(Search):
     """Approximate neighbours: rows are looked up in the clusters nearest to them, on the principal axes."""
+
+    group: Ints  # (m,)
 
     def __init__(self, P: Floats):
         super().__init__(working(P))
@@ -47,14 +53,11 @@ class InvertedSearch(Search):
         sample = self.P[sample_rows(m, SAMPLE_ROWS, np.random.default_rng(0))]
         self.projection = principal_axes(sample, min(d, AXES))
         Q = self._coordinates(self.P)
-        index = _empty_index(Q.shape[1], int(2 * np.sqrt(m)))
-        with one_thread():
-            index.train(Q)
-        self.centres = index.quantizer.reconstruct_n(0, index.nlist)
-        self.group = np.concatenate(
-            in_parallel(lambda rows: _nearest_clusters(index, Q[rows], 1)[1][:, 0], row_blocks(*Q.shape))
-        )
-        self._fill(index, Q)
+        self.centres = _centres(Q, int(2 * np.sqrt(m)))  # (clusters, q)
+        self._unit = _unit_of(Q)
+        nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
+        self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(*Q.shape)))
+        self._points = ClusteredPoints(Q, nearest, self.group)
 
     @classmethod
     def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "InvertedSearch":
@@ -62,40 +65,39 @@ class InvertedSearch(Search):
         search = cls.__new__(cls)
         search.P, search.projection = P, projection
         search.centres, search.group = np.ascontiguousarray(centres, np.float32), np.asarray(group, np.int64)
-        index = _empty_index(projection.axes.shape[1], len(centres))
-        index.quantizer.add(search.centres)
-        index.is_trained = True
-        search._fill(index, search._coordinates(P))
+        Q = search._coordinates(P)
+        search._unit = _unit_of(Q)
+        search._points = ClusteredPoints(search._whole(Q), NearestCentres(search._whole(search.centres)), search.group)
         return search
 
-    def _coordinates(self, X: Floats) -> NDArray[np.float32]:
-        V = np.ascontiguousarray(self.projection.axes, np.float32)
+    def _coordinates(self, X: Floats) -> NDArray[np.float64]:
+        mean, V = (A.astype(np.float64) for A in (self.projection.mean, self.projection.axes))
+        parts = in_parallel(lambda rows: (X[rows] - mean) @ V, row_blocks(len(X), COPIES * X.shape[1]))
+        return np.concatenate(parts)
 
-        def project(rows: slice) -> NDArray[np.float32]:
-            centred = centre(X[rows], self.projection.mean)
-            return np.concatenate([_filled(part) @ V for part in _batches(centred)])[: len(centred)]
+    def _whole(self, Q: Floats) -> NDArray[np.float64]:
+        """Coordinates in whole units, none longer than LONGEST."""
+        Q = Q * self._unit
+        length = np.sqrt(np.add.reduce(Q * Q, axis=1, keepdims=True))
+        Q *= np.minimum(1, LONGEST / np.maximum(length, 1))
+        return np.rint(Q, out=Q)
 
-        return np.concatenate(in_parallel(project, row_blocks(*X.shape)))
-
-    def _fill(self, index: Any, Q: NDArray[np.float32]) -> None:
-        index.nprobe = min(PROBED, index.nlist)
-        group = np.ascontiguousarray(self.group, np.int64)
-        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(group))
-        self._index = index
+    def values_per_row(self, X: Any, k: int) -> int:
+        """A quarter of the numbers: the more rows look into a cluster together, the quicker."""
+        return max(X.shape[1] // 4, MIN_VALUES)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        Q, m = self._coordinates(X), len(self.P)
+        Q = self._whole(self._coordinates(X))
         wanted = max(CANDIDATES * k, MIN_CANDIDATES) if Q.shape[1] < X.shape[1] else k + SPARE
-        wanted = min(wanted + (own is not None), m)
-        dist2, clusters = _nearest_clusters(self._index, Q, self._index.nprobe)
-        candidates, true_dist2 = np.empty((len(X), wanted), np.int64), np.empty((len(X), wanted))
-        together = np.argsort(clusters[:, 0], kind="stable")  # near rows one after the other find points in the cache
-        _, candidates[together] = self._index.search_preassigned(
-            Q[together], wanted, clusters[together], dist2[together]
-        )
-        true_dist2[together] = pair_distances(X[together], self.P, candidates[together])
-        found = nearest_candidates(true_dist2, candidates, k, own)
-        return redo(found, ~np.isfinite(found[0][:, -1]), self._among_all, X, own)
+        wanted = min(wanted + (own is not None), len(self.P))
+        cluster = self._points.nearest.of(Q)
+        order = np.argsort(cluster, kind="stable")  # near rows one after the other find points in the cache
+        X, own = X[order], None if own is None else own[order]
+        candidates = self._points.candidates(Q[order], cluster[order], wanted)
+        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
+        found = redo(found, ~np.isfinite(found[0][:, -1]), self._among_all, X, own)
+        back = np.argsort(order)
+        return found[0][back], found[1][back]
 
     def _among_all(self, X: Floats, k: int, own: Ints | None) -> Found:
         """Where the clusters hold too few points: all of them, row by row."""
@@ -115,25 +117,20 @@ class InvertedSearch(Search):
         self.__dict__.update(vars(InvertedSearch.restored(**state)))
 
 
-def _empty_index(q: int, n_clusters: int) -> Any:
-    index: Any = faiss.index_factory(q, f"IVF{n_clusters},SQfp16")
-    index.cp.niter, index.cp.seed = ROUNDS, 0
-    index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, TRAINING
-    return index
+def _centres(Q: Floats, n_clusters: int) -> NDArray[np.float32]:
+    clustering = faiss.Kmeans(
+        Q.shape[1], n_clusters, niter=ROUNDS, seed=0, min_points_per_centroid=1, max_points_per_centroid=TRAINING
+    )
+    with one_thread():
+        clustering.train(Q.astype(np.float32))
+    return np.asarray(clustering.centroids)
 
 
-def _batches(X: Floats) -> list[Floats]:
-    return [X[start : start + BATCH] for start in range(0, len(X), BATCH)]
-
-
-def _filled(X: Floats) -> Floats:
-    """BATCH rows, the last of which are 0."""
-    return X if len(X) == BATCH else np.concatenate([X, np.zeros((BATCH - len(X), X.shape[1]), X.dtype)])
-
-
-def _nearest_clusters(index: Any, Q: NDArray[np.float32], n_clusters: int) -> tuple[Floats, Ints]:
-    parts = [index.quantizer.search(_filled(part), n_clusters) for part in _batches(Q)]
-    return tuple(np.concatenate(each)[: len(Q)] for each in zip(*parts, strict=True))  # type: ignore[return-value]
+def _unit_of(Q: Floats) -> float:
+    """What turns coordinates into whole ones: the longest point, or OUTSIDE times the median, becomes LONGEST."""
+    length = np.sqrt(squared_norms(Q))
+    longest = min(float(length.max()), OUTSIDE * float(np.median(length))) or float(length.max())
+    return LONGEST / longest if longest else 1.0
 
 
 def is_exact(m: int, d: int) -> bool:

@@ -110,7 +110,7 @@ class NearestAnchors:
         def find(part: slice) -> Near:
             return Near.found(*self.search.nearest(X[part], self.k + 1), self.search.P.shape[0])
 
-        return Near.joined(in_parallel(find, row_blocks(X.shape[0], X.shape[1])))
+        return Near.joined(in_parallel(find, row_blocks(X.shape[0], self.search.values_per_row(X, self.k + 1))))
 
 
 @dataclass(frozen=True)

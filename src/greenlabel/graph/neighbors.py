@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel, one_thread
-from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredRows
+from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
@@ -100,7 +100,7 @@ class Search:
         def search(rows: slice) -> None:
             dist2[rows], index[rows] = self._block(self._like_points(X[rows]), k, None if own is None else own[rows])
 
-        in_parallel(search, row_blocks(n, self._values_per_row(X, k)))
+        in_parallel(search, row_blocks(n, self.values_per_row(X, k)))
         return dist2, index
 
     def nearest_to_own(self, k: int) -> Found:
@@ -113,7 +113,7 @@ class Search:
             return sp.csr_array(X, dtype=np.float64)
         return working(X.toarray() if sp.issparse(X) else X)
 
-    def _values_per_row(self, X: Any, k: int) -> int:
+    def values_per_row(self, X: Any, k: int) -> int:
         return X.shape[1]
 
     def _block(self, X: Any, k: int, own: Ints | None) -> Found:
@@ -147,7 +147,7 @@ class Float64Search(Search):
         self._mean = np.zeros(P.shape[1]) if sp.issparse(P) else P.mean(axis=0, dtype=np.float64)
         self._copy = copy_numbers(P)
 
-    def _values_per_row(self, X: Any, k: int) -> int:
+    def values_per_row(self, X: Any, k: int) -> int:
         return max(self.P.shape)
 
     def _block(self, X: Any, k: int, own: Ints | None) -> Found:
@@ -281,18 +281,18 @@ class ClusterSearch(Search):
 
     def nearest_to_own(self, k: int) -> Found:
         Q, self._Q = self._coordinates() if self._Q is None else self._Q, None
-        rows = ClusteredRows(Q, self.centres, self.group)
+        points = ClusteredPoints(Q, NearestCentres(self.centres), self.group)
         del Q
         n = len(self.P)
         dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
 
         def search(block: slice) -> None:
-            candidates = rows.candidates(block, self._n_candidates(k, True))
+            candidates = points.candidates_of_own(block, self._n_candidates(k, True))
             for part in row_blocks(len(candidates), self.P.shape[1]):
-                own = rows.order[block][part]
+                own = points.order[block][part]
                 dist2[own], index[own] = self._among(self.P[own], candidates[part], k, own)
 
-        in_parallel(search, rows.blocks())
+        in_parallel(search, points.blocks())
         return dist2, index
 
     def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:

@@ -81,10 +81,13 @@ class AnchorSystem:
         return self.own_share(Z)
 
 
-def anchor_system(gram: Any, n: int, shift: float, n_components: int) -> AnchorSystem | SparseAnchorSystem:
-    """The system of Z'Z (m, m), dense or sparse as it is."""
-    kind = SparseAnchorSystem if sp.issparse(gram) else AnchorSystem
-    return kind(gram, n, shift, n_components)
+def anchor_system(
+    gram: Any, n: int, shift: float, n_components: int, group: Ints | None = None
+) -> AnchorSystem | SparseAnchorSystem:
+    """The system of Z'Z (m, m), dense or sparse as it is; ``group`` (m,) of near anchors helps where it is sparse."""
+    if sp.issparse(gram):
+        return SparseAnchorSystem(gram, n, shift, n_components, group)
+    return AnchorSystem(gram, n, shift, n_components)
 
 
 class AnchoredGreen(GreenOperator):

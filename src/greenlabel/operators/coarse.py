@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import one_thread
+from greenlabel._common.threads import Team, one_thread
 
 Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
@@ -50,14 +50,17 @@ class CoarseSystem:
         other.restriction = sp.csr_array(other.P.T)
         return other
 
-    def solve(self, residual: Singles) -> Singles:
+    def solve(self, residual: Singles, team: Team) -> Singles:
         """DAMPING A^-1 residual (m, C)."""
         m, n_columns = residual.shape
         wide = np.zeros((m, -(-n_columns // WIDTH) * WIDTH), np.float32)
         wide[:, :n_columns] = residual
-        for start in range(0, wide.shape[1], WIDTH):
+
+        def multiply(start: int) -> None:
             columns = slice(start, start + WIDTH)
             wide[:, columns] = self._inverse @ np.ascontiguousarray(wide[:, columns])
+
+        team.run(multiply, range(0, wide.shape[1], WIDTH))
         return np.ascontiguousarray(wide[:, :n_columns])
 
 

@@ -90,7 +90,7 @@ class Groups:
         if self._coarse is None:
             return None, 0.0
         residual = np.concatenate(self._team.run(lambda part: part[1] @ r, self._down))
-        y = self._coarse.solve(residual)
+        y = self._coarse.solve(residual, self._team)
         return y, column_sums(residual.astype(np.float64) * y)
 
     def on_rows(self, rows: slice, y: Singles) -> Singles:

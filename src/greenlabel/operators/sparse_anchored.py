@@ -20,6 +20,7 @@ from greenlabel.operators.conjugate_gradients import TOLERANCE, SparseSystem
 from greenlabel.operators.green import check_invertible
 
 Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
 
 COLUMNS_AT_ONCE = 128  # right sides that are in memory at one time
 ROUGH_WORK, MIN_COLUMNS = 500_000, 16  # anchors times columns of a rough own share; the fewest columns
@@ -28,10 +29,11 @@ ROUGH_WORK, MIN_COLUMNS = 500_000, 16  # anchors times columns of a rough own sh
 class SparseAnchorSystem:
     """The same as AnchorSystem, from a sparse Z'Z. It is set up on first use: it may be one of several to try."""
 
-    def __init__(self, gram: sp.csr_array, n: int, shift: float, n_components: int):
+    def __init__(self, gram: sp.csr_array, n: int, shift: float, n_components: int, group: Ints | None = None):
+        """``group`` (m,) numbers groups of near anchors, where they are known."""
         check_invertible(n_components, shift, 1.0)
         self.n, self.theta = n, 1 + shift
-        self._gram = gram
+        self._gram, self._group = gram, group
         self._mass = np.asarray(gram.sum(axis=1)).ravel()
 
     @cached_property
@@ -40,7 +42,8 @@ class SparseAnchorSystem:
         own = self._gram.diagonal()
         between = sp.csr_array(self._gram - sp.diags_array(own))
         between.eliminate_zeros()
-        return SparseSystem(between, self.theta * self._mass - own, "raise mu, or lower n_anchors")
+        diagonal = self.theta * self._mass - own
+        return SparseSystem(between, diagonal, "raise mu, or lower n_anchors", self._group)
 
     def coefficients(self, ZY: Floats, ybar: Floats, tolerance: float = TOLERANCE) -> Floats:
         """C (m, c) with F_i = z_i' C for an unlabelled row, from Z'Y (m, c)."""

@@ -90,11 +90,15 @@ class AnchoredPropagator(Propagator):
 
     def __init__(self, graph: AnchoredGraph, gram: Any, mu: float):
         """``gram`` is Z'Z of the graph, dense or sparse."""
-        make_system = LonePoint if graph.is_one_point else anchor_system
         self.graph, self.mu, self.n, self.n_components = graph, mu, graph.n, graph.n_components
         self.k = graph.anchor_search.k
-        system = make_system(gram, graph.n, graph.n * mu, graph.n_components)
-        self.operator = AnchoredGreen(system, graph.mixing_matrix)
+        self.operator = AnchoredGreen(self._system(gram, graph.n * mu), graph.mixing_matrix)
+
+    def _system(self, gram: Any, shift: float) -> Any:
+        graph = self.graph
+        if graph.is_one_point:
+            return LonePoint(gram, graph.n, shift, graph.n_components)
+        return anchor_system(gram, graph.n, shift, graph.n_components, graph.anchor_search.search.group)
 
     def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "AnchoredPropagation":
         return AnchoredPropagation(self, labels, self.graph.near_of(labels.rows), tolerance)

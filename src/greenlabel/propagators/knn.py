@@ -62,8 +62,8 @@ Bools = NDArray[np.bool_]
 KNN_SHIFT = 0.01  # mu="auto": n mu relative to the mean degree; a tenth or ten times as much may be chosen
 NEIGHBORS = (10, 5, 20)  # n_neighbors="auto": what is tried, the default first
 CHOICE_WORK = 500_000  # rows of the data times labelled rows by which mu and n_neighbors may be chosen
-NEARLY_EXACT = 1e-10  # tolerance of influences on rows of the fit, whose sums are compared with the scores:
-MAX_DIFFERENCE = 5e-10  # of the largest score, which would not be the sum any more
+NEARLY_EXACT = 1e-9  # tolerance of influences on rows of the fit, whose sums are known: the scores
+MAX_DIFFERENCE = 5e-9  # from these, of the largest score, up to which influences are moved to add up to them
 OFFSET_WORK, MIN_COLUMNS = 500_000, 16  # rows of the data times columns of G for class offsets; the fewest columns
 
 
@@ -202,12 +202,16 @@ class KnnPropagation(Propagation):
         return self.propagator.operator.solve(labels.Y, tolerance)[rows]
 
     def influence(self, rows: Ints) -> Floats:
-        """G[rows, labelled]. Its sums are known, the scores: where they differ, it is solved as exactly as these."""
+        """G[rows, labelled]. Its sums are known, the scores: what is missing from them is shared out evenly.
+
+        That is the nearest matrix with these sums. Where much is missing, it is solved as exactly as the scores.
+        """
+        codes, F = self.labels.codes, self._F[rows]
         found = self._influence(rows, NEARLY_EXACT)
-        F = self._F[rows]
-        sums = found @ np.eye(len(self.labels.classes))[self.labels.codes]
-        differs = abs(sums - F).max(initial=0) > MAX_DIFFERENCE * abs(F).max(initial=0)
-        return self._influence(rows, TOLERANCE) if differs else found
+        missing = F - found @ np.eye(len(self.labels.classes))[codes]
+        if abs(missing).max(initial=0) > MAX_DIFFERENCE * abs(F).max(initial=0):
+            return self._influence(rows, TOLERANCE)
+        return found + (missing / np.bincount(codes, minlength=missing.shape[1]))[:, codes]
 
     def _influence(self, rows: Ints, tolerance: float) -> Floats:
         """G is symmetric, so its columns are solved for the fewer of the two."""
