@@ -207,8 +207,7 @@ def section(r: Results) -> str:
             "The same rows, `AnchoredGreenClassifier()`, and for the growth with a number of anchors. Ten labels per\n"
             f"class, drawn from all rows: the mean of {DRAWS} draws where a lowest and a highest are named. Processor\n"
             f"time is that of {CORES} cores together, and the growth is by it; where the clock says more than half of\n"
-            "it, others used the machine. What is marked f6263b4-dirty, the full graph and 8.1 million rows, was\n"
-            "taken by another script that does the same steps.",
+            "it, others used the machine, or a step ran on one core.",
             markdown(("measure", "bar", "aim", "measured"), bars(r)),
             sizes(r),
         ]
