@@ -221,8 +221,8 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
             f"({SAMPLE_SHARE:.0%} of them, at most {SAMPLE_ROWS:,}). Where the graph says little about the\nclasses, "
             "one run is worth little: the same rule on another sample of the same data may be ten points off.",
             by_sample(kept),
-            "How often one run, on one sample with one number of labels, is behind the mean of the random draws by more "
-            "than the bars\nallow. A random draw is set against the other draws of its sample.",
+            "How often one run, on one sample with one number of labels, is behind the mean of the random draws by\n"
+            "more than the bars allow. A random draw is set against the other draws of its sample.",
             single_runs(kept),
             "## Other rules",
             f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by "

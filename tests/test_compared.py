@@ -50,7 +50,8 @@ def test_rules_of_querying():
     measured = {row[0].removeprefix("GraphLearning "): row[1:] for row in results("queries", "## Other rules")[1:]}
     shown = [row[1:] for row in table(COMPARED, "### Which rows to label")[1:]]
     names = ["unc_sampling", "var_opt", "sigma_opt", "model_change", "model_change_var_opt"]
-    assert shown == [measured[name] for name in [*names, "unc_sampling, Poisson norm", "margin"]]
+    assert shown == [measured[name] for name in [*names, "unc_sampling, Poisson norm", "margin", "V-optimality"]]
+    assert len(shown) == len(measured)
 
 
 def test_wrong_labels():
