@@ -64,6 +64,20 @@ def test_rules_of_querying():
     assert len(shown) == len(measured)
 
 
+def test_losses_to_random_rows():
+    """What two pages say of the balance scale is what was measured."""
+    row = next(row for row in results("queries", "## Learning curves") if row[0] == "Balance")
+    chosen, drawn = zip(*(map(float, cell.split(" / ")) for cell in row[1:5]), strict=True)
+    said = " ".join((ROOT / "docs" / "which-rows.md").read_text().split())
+    shown = re.search(r"the suggested ones gave ([\d, and]+) %, random ones ([\d, and]+) %", said).groups()
+    assert [[int(n) for n in re.findall(r"\d+", text)] for text in shown] == [
+        [round(value) for value in values] for values in (chosen, drawn)
+    ]
+    worst = next(row for row in results("queries", "# Which rows to label: learning curves") if "fewer than" in row[0])
+    one_run, of_samples = (re.match(r"-([\d.]+) \(Balance", cell).group(1) for cell in worst[3:])
+    assert f"up to {of_samples} points in the mean of five samples, {one_run} in one run" in " ".join(COMPARED.split())
+
+
 def test_wrong_labels():
     means = results("suspects", "# Wrong labels found")[-1][1:]
     assert [" / ".join(row[1:]) for row in table(COMPARED, "### Wrong labels")[1:]] == means
