@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from greenlabel import BlendedClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.labels.shares import read_shares, refine
-from measures import DRAWS, load
+from measures import DRAWS, load, title_of
 from run import commit, machine, markdown
 
 FOLDER = Path(__file__).parent
@@ -34,14 +34,6 @@ PER_CLASS = 10
 SLOW_ROWS = 20_000  # data of more rows is given to scikit-learn's methods once, not for every draw
 PAPERS = ["balance", "meu_mobile_ksd", "usps", "crowdsourced_mapping", "phishing_websites", "mnist"]
 BUNDLED = ["digits", "wine", "breast_cancer"]
-TITLES = {
-    "meu_mobile_ksd": "MobileKSD",
-    "crowdsourced_mapping": "Crowdsourced",
-    "phishing_websites": "PhishingWeb",
-    "usps": "USPS",
-    "mnist": "MNIST",
-    "breast_cancer": "Breast cancer",
-}
 SHARES_PER_CLASS = (1, 5, 10)
 Array = np.ndarray[Any, Any]
 
@@ -263,7 +255,7 @@ def table(kept: dict[str, Any]) -> str:
     lines = []
     for name in names:
         cells = [mean_of(kept, name, path) for path in columns.values()]
-        lines.append((TITLES.get(name, name.capitalize()), *(_cell(*cell) for cell in cells)))
+        lines.append((title_of(name), *(_cell(*cell) for cell in cells)))
     means = [np.mean([mean_of(kept, name, path)[0] for name in names]) for path in columns.values()]
     lines.append(("mean", *("" if np.isnan(value) else f"{value:.1f}" for value in means)))
     return markdown(("data", *columns), lines)
@@ -329,7 +321,7 @@ def bars(kept: dict[str, Any]) -> str:
             "worst gap to the best single expert, points",
             ">= -3",
             ">= -1",
-            f"{gaps[worst]:+.1f} ({TITLES.get(worst, worst)})",
+            f"{gaps[worst]:+.1f} ({title_of(worst)})",
         ),
         ("MNIST with true shares, 1 / 5 / 10 labels per class, %", "91 / 96 / 96", "93 / 97 / 97", reached),
         (
@@ -385,7 +377,7 @@ def estimates(kept: dict[str, Any]) -> str:
         )
         true = " ".join(f"{100 * draw['blend']:.0f}" for draw in draws)
         error = mean_of(kept, name, lambda draw: draw["calibration"])[0]
-        lines.append((TITLES.get(name, name.capitalize()), stated, true, f"{inside} of {len(draws)}", f"{error:.1f}"))
+        lines.append((title_of(name), stated, true, f"{inside} of {len(draws)}", f"{error:.1f}"))
     return markdown(("data", "stated, %", "true, %", "inside", "calibration error"), lines)
 
 

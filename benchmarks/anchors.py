@@ -3,6 +3,7 @@
     GREENLABEL_DATA=... python benchmarks/anchors.py                 everything (about a quarter of an hour)
     GREENLABEL_DATA=... python benchmarks/anchors.py --only mnist    what begins so; the rest is kept
     GREENLABEL_DATA=... python benchmarks/anchors.py --folder DIR    million rows that are there already stay there
+    python benchmarks/anchors.py --page                              only table and figure, from what was measured
 
 Each measure is a fit and the class of every row, in a process of its own, by the clock and by the processor, of both
 cores together; the latter can be compared on a machine that others use. Accuracy is the mean of five draws of labels
@@ -123,6 +124,7 @@ def page(results: Results) -> str:
 
 def draw(results: Results, path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     for axes, (data, title) in zip(
@@ -131,11 +133,15 @@ def draw(results: Results, path: Path) -> None:
         points = [found for found in lines(results, data) if found["m"] and found["k"] == K]
         places = [(found["cpu_s"], 100 * accuracy(found)) for found in points]
         axes.plot(*zip(*places, strict=True), "o-", color="#0072B2")
-        for found, place in zip(points, places, strict=True):
-            axes.annotate(f"{found['m']:,}", place, textcoords="offset points", xytext=(6, -10), fontsize=8)
+        for found, place, after in zip(points, places, [*places[1:], (0, 0)], strict=True):
+            offset = (6, -10) if after[0] > place[0] else (8, -3)  # beside the line, not on it
+            axes.annotate(f"{found['m']:,}", place, textcoords="offset points", xytext=offset, fontsize=8)
         axes.set(xscale="log", title=title, xlabel="processor time, seconds", ylabel="accuracy, %")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(color="0.9")
-        axes.margins(x=0.15)
+        axes.margins(x=0.25, y=0.1)
     figure.savefig(path, dpi=110)
 
 
@@ -148,10 +154,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="names of measures, or how they start")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--page", action="store_true", help="only write table and figure")
     parser.add_argument("--folder", type=Path, help="where the million rows are, or are to be made and kept")
     words = parser.parse_args()
     if words.measure:
         print(json.dumps(one(words.measure[0], *map(int, words.measure[1:]), words.folder)))
+    elif words.page:
+        write_page(json.loads(KEPT.read_text()))
     else:
         run_all(words.folder, words.only)
 

@@ -31,6 +31,13 @@ from greenlabel.metrics import unlabelled_accuracy
 
 ROUNDS = 3
 DRAWS = 5
+TITLES = {  # as the paper calls its data sets
+    "meu_mobile_ksd": "MobileKSD",
+    "crowdsourced_mapping": "CsMap",
+    "phishing_websites": "PhishingWeb",
+    "usps": "USPS",
+    "mnist": "MNIST",
+}
 Array = np.ndarray[Any, Any]
 
 
@@ -43,6 +50,11 @@ def load(name: str) -> tuple[Array, Array]:
         raise SystemExit("GREENLABEL_DATA is not set; point it at the folder of the paper's data sets (.npz).")
     with np.load(Path(folder) / f"{name}.npz") as file:
         return file["X"].astype(np.float32), file["y"].astype(int)
+
+
+def title_of(name: str) -> str:
+    """What pages call a data set."""
+    return TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 def mixture(n: int, d: int = 64, c: int = 10) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from estimates import real_data
 from greenlabel import BlendedClassifier, GreenClassifier, suspects
+from measures import title_of
 from run import commit, machine, markdown
 
 DATA = ["digits", "wine", "breast_cancer", "balance", "usps", "crowdsourced_mapping", "phishing_websites"]
@@ -84,7 +85,7 @@ def found(name: str) -> dict[str, tuple[float, float]]:
 
 
 def page(results: dict[str, dict[str, tuple[float, float]]]) -> str:
-    lines = [(name, *(f"{p:.0%} / {r:.0%}" for p, r in of.values())) for name, of in results.items()]
+    lines = [(title_of(name), *(f"{p:.0%} / {r:.0%}" for p, r in of.values())) for name, of in results.items()]
     means = np.mean([list(of.values()) for of in results.values()], axis=0)
     lines.append(("mean", *(f"{p:.0%} / {r:.0%}" for p, r in means)))
     return "\n\n".join(

@@ -485,7 +485,7 @@ def anchored_accuracy(X: Array, y: Array, m: int, k: int, how: str = "bkhk") -> 
 
 def anchored_seconds(X: Array, y: Array, m: int, how: str) -> float:
     few = keep_labels(y, 10, random_state=0)
-    return best_of(3, lambda: AnchoredGreenClassifier(m, anchors=how, random_state=0).fit(X, few))
+    return best_of(15, lambda: AnchoredGreenClassifier(m, anchors=how, random_state=0).fit(X, few))
 
 
 def knn_accuracy(X: Array, y: Array) -> float:

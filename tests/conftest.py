@@ -9,12 +9,14 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+import scipy.linalg
 from sklearn.datasets import make_blobs, make_moons
 
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import MissingLibraryError
 from greenlabel.graph import neighbors
+from helpers.annotate_page import visits
+from helpers.browser import chromium
 from helpers.estimators import ESTIMATORS, FEW_TREES, GRAPH_ESTIMATORS, KNN_ESTIMATORS
 from helpers.pages import ROOT
 from helpers.scripts import script
@@ -96,6 +98,20 @@ def site(tmp_path_factory):
     return made_once(tmp_path_factory, "built", build) / "site"
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, or a skip that says what is missing."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens the page of a table that is served; in the end no page had an error or asked elsewhere."""
+    with visits(browser) as visit:
+        yield visit
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
@@ -121,7 +137,7 @@ def two_islands(rng):
         A = rng.random((size, size)) * (rng.random((size, size)) < 0.4)
         A += np.diag(np.ones(size - 1), 1)  # a path through all rows keeps the block in one piece
         blocks.append(np.triu(A, 1) + np.triu(A, 1).T)
-    return sp.block_diag(blocks).toarray()
+    return scipy.linalg.block_diag(*blocks)
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import greenlabel
-from helpers.annotate_page import WITHOUT_WEBGL, serving, visits, write_table
-from helpers.browser import chromium
+from helpers.annotate_page import WITHOUT_WEBGL, serving, write_table
 
 STATIC = Path(greenlabel.__file__).parent / "annotate" / "static"
 OKABE_ITO = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7"]  # and yellow and black, per theme
@@ -21,18 +20,6 @@ CROWD = """(() => {
   map.setPositions(positions, false);
   map.setLook(Uint8Array.from({ length: n }, (_, row) => Number(row >= n / 2)), new Uint8Array(n).fill(255));
 })()"""  # many rows in a small place; in the table, those of one class come after those of the other
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def visit(browser):
-    with visits(browser) as visit:
-        yield visit
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 
 import greenlabel
 from greenlabel.annotate.session.facts import KEYS
-from helpers.annotate_page import serving, visits, write_table
-from helpers.browser import chromium
+from helpers.annotate_page import serving, write_table
 
 THREE = ["oak", "ash", "elm"]
 ANSWER = """async (count) => {
@@ -22,18 +21,6 @@ ANSWER = """async (count) => {
     await api.act({ id: `answer-${Math.random()}`, do: "label", rows: [row], class: ids[names[row % 3]], audit });
   }
 }"""  # a person who knows the truth, and answers what is asked
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def visit(browser):
-    with visits(browser) as visit:
-        yield visit
 
 
 @pytest.fixture

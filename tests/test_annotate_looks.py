@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import greenlabel
-from helpers.annotate_page import WITHOUT_WEBGL, serving, visits, write_table
-from helpers.browser import chromium
+from helpers.annotate_page import WITHOUT_WEBGL, serving, write_table
 
 STATIC = Path(greenlabel.__file__).parent / "annotate" / "static"
 HOSTILE = [
@@ -19,18 +18,6 @@ HOSTILE = [
     "bell\u0007 and escape\u001b[31m",
     "javascript:window.harm=1",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def visit(browser):
-    with visits(browser) as visit:
-        yield visit
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,10 @@ import numpy as np
 import pytest
 
 import greenlabel
-from helpers.annotate_page import serving, visits, write_table
-from helpers.browser import chromium
+from helpers.annotate_page import serving, write_table
 
 STATIC = Path(greenlabel.__file__).parent / "annotate" / "static"
 THREE = ["oak", "ash", "elm"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def visit(browser):
-    with visits(browser) as visit:
-        yield visit
 
 
 @pytest.fixture(scope="module")

@@ -46,11 +46,36 @@ def test_times():
     assert [row[1:] for row in table(COMPARED, "### Time and memory")[1:]] == expected
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/from-label-spreading.md"])
+def test_the_pages_claim_no_more_speed_than_was_measured(page):
+    """Both ways it was measured: as a row of the bars, and beside the other peers."""
+    (claimed,) = re.findall(r"more than (\w+) times\s+as\s+fast", (ROOT / page).read_text())
+    (ratio,) = [row[3] for row in results("RESULTS", "# Benchmarks") if row[0].startswith("scikit-learn's `LabelSpr")]
+    peers = results("RESULTS", "## Others on the same task")[1:3]
+    ours, spreading = [float(row[2].removesuffix(" s")) for row in peers]
+    assert {"forty": 40, "fifty": 50, "sixty": 60, "seventy": 70}[claimed] <= min(float(ratio), spreading / ours)
+
+
 def test_rules_of_querying():
     measured = {row[0].removeprefix("GraphLearning "): row[1:] for row in results("queries", "## Other rules")[1:]}
     shown = [row[1:] for row in table(COMPARED, "### Which rows to label")[1:]]
     names = ["unc_sampling", "var_opt", "sigma_opt", "model_change", "model_change_var_opt"]
-    assert shown == [measured[name] for name in [*names, "unc_sampling, Poisson norm", "margin"]]
+    assert shown == [measured[name] for name in [*names, "unc_sampling, Poisson norm", "margin", "V-optimality"]]
+    assert len(shown) == len(measured)
+
+
+def test_losses_to_random_rows():
+    """What two pages say of the balance scale is what was measured."""
+    row = next(row for row in results("queries", "## Learning curves") if row[0] == "Balance")
+    chosen, drawn = zip(*(map(float, cell.split(" / ")) for cell in row[1:5]), strict=True)
+    said = " ".join((ROOT / "docs" / "which-rows.md").read_text().split())
+    shown = re.search(r"the suggested ones gave ([\d, and]+) %, random ones ([\d, and]+) %", said).groups()
+    assert [[int(n) for n in re.findall(r"\d+", text)] for text in shown] == [
+        [round(value) for value in values] for values in (chosen, drawn)
+    ]
+    worst = next(row for row in results("queries", "# Which rows to label: learning curves") if "fewer than" in row[0])
+    one_run, of_samples = (re.match(r"-([\d.]+) \(Balance", cell).group(1) for cell in worst[3:])
+    assert f"up to {of_samples} points in the mean of five samples, {one_run} in one run" in " ".join(COMPARED.split())
 
 
 def test_wrong_labels():

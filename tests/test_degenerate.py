@@ -384,10 +384,25 @@ def test_an_extreme_mu_of_anchors_gives_finite_predictions_or_refused(mu, forlor
         sound(model, X)
 
 
+@pytest.mark.parametrize("max_direct", [0, 100])  # conjugate gradients or the series, and elimination
 @pytest.mark.parametrize("gamma", [1e-300, 1e-14, 1e-6, 1e6, 1e300])
-def test_an_extreme_gamma_gives_finite_predictions(gamma, forlorn):
+def test_an_extreme_gamma_gives_finite_predictions(gamma, max_direct, forlorn, monkeypatch):
+    monkeypatch.setattr("greenlabel.operators.classics.DIRECT_ROWS", max_direct)
     X, y = forlorn
     sound(ConsistencyClassifier(5, gamma=gamma).fit(X, y), X)
+
+
+@pytest.mark.parametrize("max_direct", [0, 100])
+def test_a_gamma_that_drowns_in_rounding_gives_the_classes_of_a_small_one(max_direct, monkeypatch):
+    """Each group is of the class of which it has more labels; its matrix alone would have no inverse."""
+    monkeypatch.setattr("greenlabel.operators.classics.DIRECT_ROWS", max_direct)
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0, 0], [50, 0]], 30, axis=0)
+    y = np.full(60, -1)
+    y[[0, 1, 2, 30, 31]] = [0, 0, 1, 1, 1]
+    models = [ConsistencyClassifier(5, gamma=gamma).fit(X, y) for gamma in (1e-6, 1e-300)]
+    for model in models:
+        assert_array_equal(model.transduction_, np.repeat([0, 1], 30))
+        assert (model.scores_ >= 0).all()
 
 
 def test_isolated_rows_of_a_graph_work(KnnModel, similarity):

@@ -6,8 +6,6 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from helpers.browser import chromium
-
 FIT_WHEN_WIDE = ["README.html", "docs/compared.html", "docs/parameters.html"]  # tables and commands in full sight
 FLAWS = """() => {
   const width = document.documentElement.clientWidth;
@@ -38,12 +36,6 @@ def base(site):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as one:
-        yield one
 
 
 def pages(folder):

@@ -16,6 +16,7 @@ from helpers.pages import PAGES, ROOT
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 MARKERS = {text.partition(":")[0] for text in SETTINGS["markers"]}
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
+CONFTEST = ROOT / "tests" / "conftest.py"
 HELPERS = sorted((ROOT / "tests" / "helpers").glob("*.py"))
 by_name = pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 
@@ -61,13 +62,18 @@ def named(function):
     return arguments | {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
-def reaching(path, is_start):
-    """Tests that come to a start: it is in their body, or in a function or fixture of the module that they name."""
+def reached(path, is_start):
+    """Functions that come to a start: it is in their body, or in a function or fixture of the module that they name."""
     uses = {function.name: named(function) for function in functions(path)}
-    reached = {function.name for function in functions(path) if any(map(is_start, ast.walk(function)))}
-    while more := {name for name, names in uses.items() if names & reached} - reached:
-        reached |= more
-    return {name for name in reached if name.startswith("test")}
+    found = {function.name for function in functions(path) if any(map(is_start, ast.walk(function)))}
+    while more := {name for name, names in uses.items() if names & found} - found:
+        found |= more
+    return found
+
+
+def reaching(path, is_start):
+    """Tests that come to a start."""
+    return {name for name in reached(path, is_start) if name.startswith("test")}
 
 
 def starts_workers(path):
@@ -84,8 +90,14 @@ def starts_workers(path):
 
 
 def starts_browser(path):
+    """Whether a node starts a browser: by a name of helpers.browser, or as an argument, by a fixture that does."""
     names = {name for module, name in imported(path) if module == "helpers.browser"}
-    return lambda node: isinstance(node, ast.Name) and node.id in names
+    fixtures = reached(CONFTEST, starts_browser(CONFTEST)) if path != CONFTEST else set()
+
+    def is_start(node):
+        return (isinstance(node, ast.Name) and node.id in names) or (isinstance(node, ast.arg) and node.arg in fixtures)
+
+    return is_start
 
 
 # Markers ------------------------------------------------------------------------------------------------------------

@@ -154,7 +154,8 @@ class ConsistencyClassifier(KnnClassifier):
     weights : {"adaptive", "gaussian", "binary"}, default "adaptive"
         How similar neighbours are, as in GreenClassifier.
     gamma : float, default 1.0
-        How strongly scores are held to the labels (and, on unlabelled rows, to zero).
+        How strongly scores are held to the labels (and, on unlabelled rows, to zero). What is less than 1e-12 of the
+        degree of a row would drown in rounding, and counts as that much.
     graph : {"knn", "precomputed"}, default "knn"
         With "precomputed", X is an n x n symmetric non-negative similarity matrix, sparse or dense.
     random_state : int, RandomState or None, default None

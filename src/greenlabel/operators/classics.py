@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from greenlabel.graph.similarity import Graph, reached_components
 from greenlabel.operators.conjugate_gradients import TOLERANCE, SparseSystem
-from greenlabel.operators.green import DIRECT_ROWS, GreenOperator, dense, factor
+from greenlabel.operators.green import DIRECT_ROWS, MIN_SHIFT, GreenOperator, dense, factor
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -39,7 +39,8 @@ class ConsistencyOperator(GreenOperator):
 
     def __init__(self, graph: Graph, gamma: float):
         self.n = graph.n
-        diagonal = graph.degree + gamma
+        # A gamma that drowns in rounding would leave it to chance whether there is an inverse.
+        diagonal = np.maximum(graph.degree + gamma, graph.degree * (1 + MIN_SHIFT))
         if self.n <= DIRECT_ROWS:
             self._factor = factor(np.diag(diagonal) - graph.S, "gamma")
             self._solve = self._eliminate

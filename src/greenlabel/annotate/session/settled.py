@@ -1,7 +1,7 @@
 """The blend, fitted in a process of its own while hands rest; shown where it predicts held-out labels better.
 
 Where columns matter one by one, trees or a linear model beat any graph. The blend has them all, and takes seconds. So
-the live answer is shown at once, and the blend replaces it when it is there, is about the labels as they are now, and
+the live model is shown at once, and the blend replaces it when it is there, is about the labels as they are now, and
 is clearly better on the same labels: live by leave-one-out, the blend out-of-fold.
 """
 

@@ -66,16 +66,16 @@ def compare(solved: Solved, state: State, blend: Settled | None, why_no_blend: s
     """Which of the two is shown, and why."""
     if blend is None:
         waits = "the blend is fitted when your hands rest"
-        return Comparison(LIVE, f"The live answer is shown; {why_no_blend or waits}.")
+        return Comparison(LIVE, f"The live model is shown; {why_no_blend or waits}.")
     given = state.marks["label"][blend.tested]
     by_blend, by_live = blend.predicted == given, predicted_without_own(solved, blend.tested) == given
     if not len(given):
-        return Comparison(LIVE, "The live answer is shown; no label can be held out to compare the blend with it.")
+        return Comparison(LIVE, "The live model is shown; no label can be held out to compare the blend with it.")
     shares = float(by_live.mean()), float(by_blend.mean())
-    says = f"of {len(given)} held-out labels it predicts {by_blend.sum()}, the live answer {by_live.sum()}"
+    says = f"of {len(given)} held-out labels it predicts {by_blend.sum()}, the live model {by_live.sum()}"
     if is_better(by_blend, by_live):
         return Comparison(BLEND, f"The blend is shown: {says}.", *shares)
-    return Comparison(LIVE, f"The live answer is shown, for the blend is not clearly better: {says}.", *shares)
+    return Comparison(LIVE, f"The live model is shown, for the blend is not clearly better: {says}.", *shares)
 
 
 def predicted_without_own(solved: Solved, rows: Ints) -> Ints:

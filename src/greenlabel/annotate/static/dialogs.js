@@ -15,7 +15,7 @@ const SIGNS = [
   ["two rings", "the row beside the map; lines lead to the labels that its prediction comes from"],
   ["4 / 77 on a class", "labels given / rows predicted"],
   ["Random check", "a row drawn at random, its prediction hidden until you have answered: the honest test"],
-  ["Live, settled model", "the quick answer after each key; a slower one that replaces it where it is clearly better"],
+  ["Live, settled model", "quick predictions after each key; slower ones that replace them where they are clearly better"],
 ];
 
 export class Dialogs {

@@ -1,6 +1,6 @@
-"""Models as files: the feature steps and what answers for new rows need, in one file of JSON and arrays.
+"""Models as files: the feature steps and what predictions of new rows need, in one file of JSON and arrays.
 
-A file from a stranger can answer wrongly, and do nothing else: it names no code, and everything in it is checked
+A file from a stranger can predict wrongly, and do nothing else: it names no code, and everything in it is checked
 against everything else before it is used (model_file, model_parts, blend_parts, feature_parts).
 """
 
