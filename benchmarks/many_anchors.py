@@ -162,6 +162,9 @@ def bars(r: Results) -> list[tuple[str, str, str, str]]:
         lines.append((f"{what}: {unit}", f"<= {times[0]}", f"{times[1]}", taken))
         gib = judged(found["gib"], memories[0], "{:.2f} GiB".format)
         lines.append((f"{what}: memory", f"<= {memories[0]} GiB", f"{memories[1]} GiB", gib))
+    if "graph" in r:
+        what = f"{r['graph']['n']:,} rows, `GreenClassifier`: time over those {FORMER_SECONDS} s"
+        lines.append((what, "<= 0.6", "0.35", time_taken(r["graph"], FORMER_SECONDS, 0.6)))
     for name, limit, words in (("fixed", 1.05, f"{FIXED_M:,}"), ("share", 1.25, "a quarter of the rows")):
         points = [r[f"{name} {n}"] for n in GROWTH if f"{name} {n}" in r]
         what = f"exponent of the time in n, {words} as anchors"
