@@ -127,9 +127,8 @@ def test_only_parquet_imports_pyarrow_among_the_blocks():
     assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
-def test_only_distances_and_searches_import_faiss():
-    searches = {"graph.neighbors", "graph.anchor_search"}
-    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", *searches}
+def test_only_distances_and_neighbours_import_faiss():
+    assert {module for module in SOURCES if "faiss" in outsiders(module)} == {"graph.distances", "graph.neighbors"}
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])

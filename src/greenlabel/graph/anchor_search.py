@@ -14,15 +14,14 @@ X (n, d) rows     P (m, d) points     Q (m, q) their coordinates     V (d, q) ax
 
 from typing import Any
 
-import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel._common.threads import in_parallel
 from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
-from greenlabel.graph.neighbors import Found, Search, exact_search, nearest_candidates, redo
+from greenlabel.graph.neighbors import Found, Search, cluster_centres, exact_search, nearest_candidates, redo
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -34,8 +33,6 @@ AXES = 64
 CANDIDATES = 3  # times k, whose true distances are taken, where axes leave something out of a row
 MIN_CANDIDATES = 18  # at the least: of few neighbours the axes would miss some
 SPARE = 4  # candidates beyond k where they do not
-TRAINING = 64  # points per cluster by which clusters are found
-ROUNDS = 5  # of k-means
 COPIES = 8  # smaller blocks, of which copies in double precision are in the processor's cache
 LONGEST = 2**25  # a row of whole coordinates; |q| |p| + |p|^2 / 2 is then below 2^52, and float64 holds sums of halves
 OUTSIDE = 4096.0  # times the median length of the points: what is longer is drawn in
@@ -53,7 +50,7 @@ class InvertedSearch(Search):
         sample = self.P[sample_rows(m, SAMPLE_ROWS, np.random.default_rng(0))]
         self.projection = principal_axes(sample, min(d, AXES))
         Q = self._coordinates(self.P)
-        self.centres = _centres(Q, int(2 * np.sqrt(m)))  # (clusters, q)
+        self.centres = cluster_centres(Q, seed=0)  # (clusters, q)
         self._unit = _unit_of(Q)
         nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
         self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(*Q.shape)))
@@ -115,15 +112,6 @@ class InvertedSearch(Search):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(vars(InvertedSearch.restored(**state)))
-
-
-def _centres(Q: Floats, n_clusters: int) -> NDArray[np.float32]:
-    clustering = faiss.Kmeans(
-        Q.shape[1], n_clusters, niter=ROUNDS, seed=0, min_points_per_centroid=1, max_points_per_centroid=TRAINING
-    )
-    with one_thread():
-        clustering.train(Q.astype(np.float32))
-    return np.asarray(clustering.centroids)
 
 
 def _unit_of(Q: Floats) -> float:

@@ -10,7 +10,6 @@ Q (m, a) coordinates of the points     C (clusters, a) centres     w candidates 
 """
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ROWS_AT_ONCE = 2**14
-CENTRES_OF = 2**11  # rows whose centres are sought at once
+ROWS_PER_PRODUCT = 2**11  # with all centres
 CLUSTERS_PROBED = 13
 MIN_NEAR = 256  # clusters among which a row looks for those to probe: the quarter nearest to its own, at least these
 CLUSTERS_OF_BOUND = 2
@@ -32,15 +31,15 @@ class NearestCentres:
 
     def __init__(self, C: Floats):
         self.centres = with_half_norms(C)
+        self.near = self._near()
 
     def of(self, Q: Floats) -> Ints:
         """The cluster (r,) whose centre is nearest to each row, the first of several."""
-        parts = [Q[start : start + CENTRES_OF] for start in range(0, len(Q), CENTRES_OF)]
+        parts = [Q[start : start + ROWS_PER_PRODUCT] for start in range(0, len(Q), ROWS_PER_PRODUCT)]
         C, half_norms = self.centres[:, :-1].T, self.centres[:, -1]
         return np.concatenate([np.argmax(part @ C - half_norms, axis=1) for part in parts])
 
-    @cached_property
-    def near(self) -> Ints:
+    def _near(self) -> Ints:
         """The clusters (clusters, MIN_NEAR or more) nearest to each one, itself first."""
         queries = self.centres.copy()
         queries[:, -1] = -1

@@ -44,6 +44,8 @@ QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where these fail
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
+TRAINING = 64  # points per cluster by which clusters are found
+ROUNDS = 5  # of k-means
 CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -256,12 +258,7 @@ class ClusterSearch(Search):
         self.projection = projection
         n, q = len(P), projection.axes.shape[1]
         Q = self._coordinates()
-        clustering = faiss.Kmeans(
-            q, int(2 * np.sqrt(n)), niter=5, seed=seed, min_points_per_centroid=1, max_points_per_centroid=64
-        )
-        with one_thread():
-            clustering.train(Q)
-        self.centres = np.asarray(clustering.centroids)  # (clusters, axes)
+        self.centres = cluster_centres(Q, seed)  # (clusters, axes)
         blocks = row_blocks(n, q)
         self.group = np.concatenate(in_parallel(lambda rows: faiss.knn(Q[rows], self.centres, 1)[1][:, 0], blocks))
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
@@ -345,6 +342,21 @@ def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_arra
     short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
     indptr = np.arange(0, n * k + 1, k, dtype=short)
     return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
+
+
+def cluster_centres(Q: Floats, seed: int) -> NDArray[np.float32]:
+    """Centres (clusters, q) of clusters of some half sqrt(m) points each, by k-means."""
+    clustering = faiss.Kmeans(
+        Q.shape[1],
+        int(2 * np.sqrt(len(Q))),
+        niter=ROUNDS,
+        seed=seed,
+        min_points_per_centroid=1,
+        max_points_per_centroid=TRAINING,
+    )
+    with one_thread():
+        clustering.train(np.ascontiguousarray(Q, np.float32))
+    return np.asarray(clustering.centroids)
 
 
 def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:
