@@ -12,7 +12,14 @@ from greenlabel.graph.similarity import knn_graph
 from greenlabel.operators import mixed_precision
 from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
-from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, column_sums, in_single, row_parts
+from greenlabel.operators.mixed_precision import (
+    MixedPrecision,
+    added_up,
+    column_parts,
+    column_sums,
+    in_single,
+    row_parts,
+)
 
 SHIFT = 0.01
 
@@ -33,9 +40,9 @@ def group(graph):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
-    monkeypatch.setattr(mixed_precision, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(mixed_precision, "SUM_ROWS", 128)
+    monkeypatch.setattr(mixed_precision, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks
     monkeypatch.setattr(mixed_precision, "GROUPS_AT_ONCE", 4)
-    monkeypatch.setattr(mixed_precision.row_parts, "__defaults__", (128,))
 
 
 def system(graph, group=None, shift=SHIFT):
@@ -93,9 +100,9 @@ def test_a_direction_is_kept_when_the_residual_is_taken_anew(graph, rng, monkeyp
     T, _ = scaled(graph)
     R = rng.normal(size=(graph.n, 4))
     with Team(1) as team:
-        _, _, few = MixedPrecision(less(T), team).solve(R, 1e-13, 1000)
+        _, _, few = MixedPrecision(less(T), team, R.shape[1]).solve(R, 1e-13, 1000)
         monkeypatch.setattr(mixed_precision, "DROP", 5e-3)
-        _, left, many = MixedPrecision(less(T), team).solve(R, 1e-13, 1000)
+        _, left, many = MixedPrecision(less(T), team, R.shape[1]).solve(R, 1e-13, 1000)
     assert many < 1.25 * few
     assert (np.linalg.norm(left, axis=0) <= 1e-13 * np.linalg.norm(R, axis=0)).all()
 
@@ -104,7 +111,7 @@ def test_what_is_left_is_the_residual(graph, rng):
     T, _ = scaled(graph)
     R = rng.normal(size=(graph.n, 3))
     with Team(2) as team:
-        X, left, n_rounds = MixedPrecision(less(T), team).solve(R, 1e-13, 5)
+        X, left, n_rounds = MixedPrecision(less(T), team, R.shape[1]).solve(R, 1e-13, 5)
     assert n_rounds == 5
     assert_allclose(left, R - X + T @ X, atol=1e-14)
 
@@ -116,7 +123,7 @@ def test_groups_of_near_rows_save_rounds(rng):
     R = rng.normal(size=(graph.n, 4))
     with Team(1) as team:
         coarse = CoarseSystem(T, root, np.arange(3000) // 20)
-        rounds = [MixedPrecision(less(T), team, known).solve(R, 1e-12, 5000)[2] for known in (None, coarse)]
+        rounds = [MixedPrecision(less(T), team, R.shape[1], known).solve(R, 1e-12, 5000)[2] for known in (None, coarse)]
     assert rounds[1] < 0.6 * rounds[0]
 
 
@@ -171,10 +178,13 @@ def test_row_parts_are_the_rows(graph):
     assert_array_equal(in_single(T).toarray(), T.toarray().astype(np.float32))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 128, 129])
-def test_column_sums_by_halves_are_the_sums(rng, n):
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 128, 129, 256, 300])
+def test_column_sums_are_those_of_every_so_many_rows(rng, n):
     A = rng.normal(size=(n, 3))
-    assert_allclose(column_sums(A.copy()), A.sum(axis=0), atol=1e-12)
+    sums = column_sums(A.copy())
+    assert len(sums) == -(-n // 128)
+    assert_allclose(added_up([sums]), A.sum(axis=0), atol=1e-12)
+    assert_array_equal(sums, np.concatenate([column_sums(A[start : start + 128].copy()) for start in range(0, n, 128)]))
 
 
 @pytest.mark.parametrize("n_members", [1, 2, 3])

@@ -45,9 +45,10 @@ class SparseSystem:
     def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
         X = np.empty(B.shape)
         with Team(n_threads()) as team, one_thread():
-            is_large = len(B) >= MIXED_ROWS
-            mixed = MixedPrecision(self._A, team, self._coarse) if is_large else None
-            for columns in column_parts(*B.shape):
+            parts = list(column_parts(*B.shape))
+            is_large = len(B) >= MIXED_ROWS and len(parts) > 0
+            mixed = MixedPrecision(self._A, team, B[:, parts[0]].shape[1], self._coarse) if is_large else None
+            for columns in parts:
                 R = self._in_order(B[:, columns], team)
                 self._put(X[:, columns], self._solved(mixed, R, tolerance), team)
         return X

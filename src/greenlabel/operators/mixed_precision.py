@@ -6,13 +6,14 @@ Single precision moves half the bytes, and carries a residual down by DROP befor
 when all do, what was found is added to X, the residual is taken anew in double precision, and conjugate gradients go on
 from it in the direction they had (*reliable updates*), so they need no more rounds than in double precision.
 
-Blocks of rows are worked on side by side, each while it is in the processor's cache. Blocks are the same on any number
-of threads, and no column depends on another one, so the result is the same to the bit whatever the threads and columns.
+Blocks of rows are worked on side by side, each while it is in the processor's cache. Sums are taken over SUM_ROWS rows
+each, whatever the blocks, so the result is the same to the bit on any number of threads, and no column depends on
+another one.
 
 R (n, c) right sides     X (n, c)     r, p, q (n, C) residual, direction and A p, C >= c columns in float32
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
 Part = tuple[slice, sp.csr_array]  # rows, and these rows of a matrix
 
-BLOCK_ROWS = 4096
+SUM_ROWS = 4096  # rows of one sum
+BLOCK_VALUES = 2**17  # of a block at least: below, threads wait for the interpreter's lock
 GROUPS_AT_ONCE = 64  # of the coarse system
 COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
 VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
@@ -35,11 +37,16 @@ PATIENCE = 500  # rounds after which it is taken anew in any case
 PROGRESS = 1e-2  # a residual that has not fallen by this in all these rounds is too hard for single precision
 
 
-def row_slices(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+def row_slices(n: int, size: int = SUM_ROWS) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def row_parts(A: sp.csr_array, size: int = BLOCK_ROWS) -> list[Part]:
+def block_rows(n_columns: int) -> int:
+    """Rows of a block with so many columns: one or two sums of rows."""
+    return SUM_ROWS if n_columns * SUM_ROWS >= BLOCK_VALUES else 2 * SUM_ROWS
+
+
+def row_parts(A: sp.csr_array, size: int) -> list[Part]:
     """Blocks of the rows of A, which share its arrays."""
     parts = []
     for rows in row_slices(A.shape[0], size):
@@ -56,13 +63,25 @@ def in_single(A: sp.csr_array) -> sp.csr_array:
 
 
 def column_sums(A: Floats) -> NDArray[np.float64]:
-    """Sums of columns (C,) by halves, which rounds little; overwrites A. No column depends on another one."""
-    n = len(A)
+    """Sums of columns over every SUM_ROWS rows (sums, C); overwrites A. No column depends on another one."""
+    whole = len(A) // SUM_ROWS * SUM_ROWS
+    parts = (A[:whole].reshape(-1, SUM_ROWS, A.shape[1]), A[None, whole:])
+    return np.concatenate([sums_by_halves(part) for part in parts if part.size])
+
+
+def sums_by_halves(A: Floats) -> NDArray[np.float64]:
+    """Sums over the middle axis, which round little by halves."""
+    n = A.shape[1]
     while n > 1:
         half = n // 2
-        A[:half] += A[n - half : n]
+        A[:, :half] += A[:, n - half : n]
         n -= half
-    return A[0].astype(np.float64)
+    return A[:, 0].astype(np.float64)
+
+
+def added_up(sums: Sequence[Floats]) -> NDArray[np.float64]:
+    """All sums together (C,), one after the other."""
+    return np.add.accumulate(np.concatenate(sums))[-1]
 
 
 def column_parts(n: int, c: int) -> Iterator[slice]:
@@ -80,9 +99,9 @@ def n_lanes(c: int) -> int:
 class Groups:
     """The coarse system, if there is one, on the blocks of the rows."""
 
-    def __init__(self, coarse: CoarseSystem | None, team: Team):
+    def __init__(self, coarse: CoarseSystem | None, team: Team, size: int):
         self._coarse, self._team = coarse, team
-        self._up = [] if coarse is None else [P for _, P in row_parts(coarse.P)]
+        self._up = {} if coarse is None else {rows.start: P for rows, P in row_parts(coarse.P, size)}
         self._down = [] if coarse is None else row_parts(coarse.restriction, GROUPS_AT_ONCE)
 
     def correct(self, r: Singles) -> tuple[Singles | None, Floats | float]:
@@ -91,21 +110,26 @@ class Groups:
             return None, 0.0
         residual = np.concatenate(self._team.run(lambda part: part[1] @ r, self._down))
         y = self._coarse.solve(residual, self._team)
-        return y, column_sums(residual.astype(np.float64) * y)
+        return y, sums_by_halves((residual.astype(np.float64) * y)[None])[0]
 
     def on_rows(self, rows: slice, y: Singles) -> Singles:
         """P y on a block of rows, flat."""
-        return (self._up[rows.start // BLOCK_ROWS] @ y).reshape(-1)
+        return (self._up[rows.start] @ y).reshape(-1)
 
 
 class Descent:
-    """Conjugate gradients in single precision, from a residual r of any length."""
+    """Conjugate gradients in single precision, from a residual r of any length.
+
+    A step along p is added to x when p turns, since p is read there anyway.
+    """
 
     def __init__(self, parts: list[Part], team: Team, groups: Groups, r: Singles):
         self._parts, self._team, self._groups = parts, team, groups
-        self.x, self._p = np.zeros_like(r), np.zeros_like(r)
-        self._q: list[Singles] = [np.empty(0, np.float32)] * len(parts)  # block by block
+        self._x, self._p = np.zeros_like(r), np.zeros_like(r)
+        self._q: dict[int, Singles] = {}  # by the first row of a block
+        self._rows = max(A.shape[0] for _, A in parts)
         self._before = np.zeros(r.shape[1])  # r'z at the last turn of each column
+        self._step: Singles | None = None  # that x has still to go
         self._set_residual(r)
 
     def rounds(self, goal: Floats, n_rounds: int) -> int:
@@ -121,14 +145,20 @@ class Descent:
             self._move(np.divide(self._rz, pq, out=np.zeros_like(pq), where=moving & (pq > 0)))
         return n_rounds
 
+    def found(self) -> Singles:
+        """x, after its last step."""
+        self._team.run(self._follow, self._parts)
+        self._step = None
+        return self._x
+
     def restart(self, r: Singles, length: Floats) -> None:
         """Go on in the same direction from a residual taken anew, in another unit: ``length`` times the former one."""
         scale = np.ones_like(self._rr)
         np.divide(1, length, out=scale[: len(length)], where=length > 0)
-        times = repeated(scale)
+        times = repeated(scale, self._rows)
 
         def shorten(part: Part) -> None:
-            self.x[part[0]] = 0
+            self._x[part[0]] = 0
             p = flat(self._p, part[0])
             p *= times[: len(p)]
 
@@ -148,11 +178,12 @@ class Descent:
     def _turn(self, moving: NDArray[np.bool_]) -> None:
         """p <- z + beta p, in columns that move."""
         beta = np.divide(self._rz, self._before, out=np.zeros_like(self._rz), where=moving & (self._before > 0))
-        times, r_times = repeated(np.where(moving, beta, 1)), repeated(moving)
+        times, r_times = (repeated(values, self._rows) for values in (np.where(moving, beta, 1), moving))
         y = None if self._y is None else self._y * moving.astype(np.float32)
         self._before = np.where(moving, self._rz, self._before)
 
         def turn(part: Part) -> None:
+            self._follow(part)
             p, r = (flat(A, part[0]) for A in (self._p, self._r))
             p *= times[: len(p)]
             p += r if moving.all() else r * r_times[: len(p)]
@@ -161,30 +192,35 @@ class Descent:
 
         self._team.run(turn, self._parts)
 
+    def _follow(self, part: Part) -> None:
+        """x <- x + step p on some rows; q, which nobody needs any more, makes room."""
+        if self._step is None:
+            return
+        x, p = (flat(A, part[0]) for A in (self._x, self._p))
+        x += np.multiply(p, self._step[: len(p)], out=self._q.pop(part[0].start).reshape(-1))
+
     def _multiply(self, part: Part) -> Floats:
         """q = A p on some rows, and their part of p'q."""
         rows, A = part
-        q = self._q[rows.start // BLOCK_ROWS] = A @ self._p
+        q = self._q[rows.start] = A @ self._p
         return column_sums(self._p[rows] * q)
 
     def _move(self, step: Floats) -> None:
-        """x <- x + step p,  r <- r - step q."""
-        times = repeated(step)
+        """r <- r - step q; x has the same step to go along p."""
+        self._step = times = repeated(step, self._rows)
 
         def move(part: Part) -> Floats:
-            x, r, p = (flat(A, part[0]) for A in (self.x, self._r, self._p))
-            block = self._q[part[0].start // BLOCK_ROWS]
+            r, block = flat(self._r, part[0]), self._q[part[0].start]
             q = block.reshape(-1)
             q *= times[: len(q)]
             r -= q
-            x += np.multiply(p, times[: len(p)], out=q)
             np.multiply(r, r, out=q)
             return column_sums(block)
 
         self._set_length(self._summed(move))
 
     def _summed(self, work: Callable[[Part], Floats]) -> Floats:
-        return np.add.accumulate(self._team.run(work, self._parts))[-1]
+        return added_up(self._team.run(work, self._parts))
 
 
 def flat(A: Singles, rows: slice) -> Singles:
@@ -192,17 +228,18 @@ def flat(A: Singles, rows: slice) -> Singles:
     return A[rows].reshape(-1)
 
 
-def repeated(values: NDArray[Any]) -> Singles:
+def repeated(values: NDArray[Any], n_rows: int) -> Singles:
     """One value for each column, for all rows of a flat block."""
-    return np.tile(values.astype(np.float32), BLOCK_ROWS)
+    return np.tile(values.astype(np.float32), n_rows)
 
 
 class MixedPrecision:
-    """A X = R, for many R."""
+    """A X = R, for many R of at most ``n_columns``."""
 
-    def __init__(self, A: sp.csr_array, team: Team, coarse: CoarseSystem | None = None):
-        self._double, self._single, self._team = row_parts(A), row_parts(in_single(A)), team
-        self._groups = Groups(coarse, team)
+    def __init__(self, A: sp.csr_array, team: Team, n_columns: int, coarse: CoarseSystem | None = None):
+        size = block_rows(n_lanes(n_columns))
+        self._double, self._single, self._team = row_parts(A, size), row_parts(in_single(A), size), team
+        self._groups = Groups(coarse, team, size)
 
     def solve(self, R: Floats, tolerance: float, n_rounds: int) -> tuple[Floats, Floats, int]:
         """X, what is left of R, and how many rounds it took.
@@ -216,7 +253,7 @@ class MixedPrecision:
         while is_open.any() and done < n_rounds:
             goal = np.where(is_open, np.maximum(DROP, tolerance / 2 * relative(size, length)), np.inf)
             done += descent.rounds(goal, min(PATIENCE, n_rounds - done))
-            self._add(X, descent.x, length)
+            self._add(X, descent.found(), length)
             left = self._residual(R, X)
             before, length = length, self._lengths(left)
             is_open = is_open & (length > tolerance * size) & (length < PROGRESS * before)
@@ -255,7 +292,7 @@ class MixedPrecision:
         return left
 
     def _lengths(self, R: Floats) -> Floats:
-        return np.sqrt(sum(self._team.run(lambda part: column_sums(R[part[0]] ** 2), self._double)))
+        return np.sqrt(added_up(self._team.run(lambda part: column_sums(R[part[0]] ** 2), self._double)))
 
 
 def relative(a: Floats, b: Floats) -> Floats:
