@@ -42,8 +42,9 @@ class SparseSystem:
         self._A = sp.csr_array(sp.eye_array(len(root), format="csr") - T)
         self._A.sort_indices()
 
-    def solve(self, B: Floats, tolerance: float = TOLERANCE) -> Floats:
-        X = np.empty(B.shape)
+    def solve(self, B: Floats, tolerance: float = TOLERANCE, overwrite_b: bool = False) -> Floats:
+        """X, in the place of B where that may be overwritten: the first use of new memory takes time."""
+        X = B if overwrite_b and B.flags.c_contiguous else np.empty(B.shape)  # sums of columns hang on the order
         with Team(n_threads()) as team, one_thread():
             parts = list(column_parts(*B.shape))
             is_large = len(B) >= MIXED_ROWS and len(parts) > 0

@@ -148,7 +148,7 @@ class SparseGreen(GreenOperator):
         self._system = SparseSystem(graph.S, graph.degree + shift, "raise mu, or use solver='direct'", graph.group)
 
     def solve(self, Y: Any, tolerance: float = TOLERANCE) -> Floats:
-        F = self._system.solve(centred(Y), tolerance)
+        F = self._system.solve(centred(Y), tolerance, overwrite_b=True)
         F -= column_products(F, np.broadcast_to(1.0, F.shape)) / self.n
         return F
 

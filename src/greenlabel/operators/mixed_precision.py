@@ -130,7 +130,8 @@ class Descent:
         self._rows = max(A.shape[0] for _, A in parts)
         self._before = np.zeros(r.shape[1])  # r'z at the last turn of each column
         self._step: Singles | None = None  # that x has still to go
-        self._set_residual(r)
+        self._r = r
+        self._start()
 
     def rounds(self, goal: Floats, n_rounds: int) -> int:
         """Rounds until the length of each column of r is at its goal (c,), at most ``n_rounds``; their number."""
@@ -151,8 +152,8 @@ class Descent:
         self._step = None
         return self._x
 
-    def restart(self, r: Singles, length: Floats) -> None:
-        """Go on in the same direction from a residual taken anew, in another unit: ``length`` times the former one."""
+    def restart(self, length: Floats) -> None:
+        """Go on in the same direction from r taken anew, in another unit: ``length`` times the former one."""
         scale = np.ones_like(self._rr)
         np.divide(1, length, out=scale[: len(length)], where=length > 0)
         times = repeated(scale, self._rows)
@@ -164,11 +165,10 @@ class Descent:
 
         self._team.run(shorten, self._parts)
         self._before = self._before * scale**2
-        self._set_residual(r)
+        self._start()
 
-    def _set_residual(self, r: Singles) -> None:
-        self._r = r
-        self._set_length(self._summed(lambda part: column_sums(r[part[0]] ** 2)))
+    def _start(self) -> None:
+        self._set_length(self._summed(lambda part: column_sums(self._r[part[0]] ** 2)))
 
     def _set_length(self, rr: Floats) -> None:
         self._rr = rr
@@ -246,31 +246,32 @@ class MixedPrecision:
 
         Each column comes as far as the tolerance, its last digit or ``n_rounds`` let it.
         """
-        X, left = np.zeros(R.shape), R
+        X, left = np.zeros(R.shape), np.empty(R.shape)
+        r = np.zeros((len(R), n_lanes(R.shape[1])), np.float32)
         size = length = self._lengths(R)
-        descent = Descent(self._single, self._team, self._groups, self._unit_columns(R, length))
+        self._unit_columns(R, length, r)
+        descent = Descent(self._single, self._team, self._groups, r)
         is_open, done = size > 0, 0
         while is_open.any() and done < n_rounds:
             goal = np.where(is_open, np.maximum(DROP, tolerance / 2 * relative(size, length)), np.inf)
             done += descent.rounds(goal, min(PATIENCE, n_rounds - done))
             self._add(X, descent.found(), length)
-            left = self._residual(R, X)
+            self._residual(R, X, left)
             before, length = length, self._lengths(left)
             is_open = is_open & (length > tolerance * size) & (length < PROGRESS * before)
             if is_open.any():
-                descent.restart(self._unit_columns(left, length), relative(length, before))
-        return X, left, done
+                self._unit_columns(left, length, r)
+                descent.restart(relative(length, before))
+        return X, left if done else R, done
 
-    def _unit_columns(self, R: Floats, length: Floats) -> Singles:
-        """R in single precision, its columns of length 1, so that they neither overflow nor vanish; others are 0."""
-        r = np.zeros((len(R), n_lanes(R.shape[1])), np.float32)
+    def _unit_columns(self, R: Floats, length: Floats, r: Singles) -> None:
+        """r is R in single precision, its columns of length 1, so that they neither overflow nor vanish."""
         divisor = np.where(length > 0, length, np.inf)
 
         def divide(part: Part) -> None:
             r[part[0], : R.shape[1]] = R[part[0]] / divisor
 
         self._team.run(divide, self._double)
-        return r
 
     def _add(self, X: Floats, x: Singles, length: Floats) -> None:
         """X <- X + x, whose columns are in units of their own."""
@@ -280,16 +281,14 @@ class MixedPrecision:
 
         self._team.run(add, self._double)
 
-    def _residual(self, R: Floats, X: Floats) -> Floats:
-        """What is left of R: R - A X."""
-        left = np.empty_like(R)
+    def _residual(self, R: Floats, X: Floats, left: Floats) -> None:
+        """left <- R - A X."""
 
         def subtract(part: Part) -> None:
             rows, A = part
             np.subtract(R[rows], A @ X, out=left[rows])
 
         self._team.run(subtract, self._double)
-        return left
 
     def _lengths(self, R: Floats) -> Floats:
         return np.sqrt(added_up(self._team.run(lambda part: column_sums(R[part[0]] ** 2), self._double)))

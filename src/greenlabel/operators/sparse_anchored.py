@@ -76,5 +76,5 @@ class SparseAnchorSystem:
 
     def _solve(self, ZY: Floats, ybar: Floats, tolerance: float) -> Floats:
         """V (m, c), with lambda'V = 0: of labels that are centred, nothing is left in the constant direction."""
-        V = self._system.solve(ZY - np.outer(self._mass, ybar), tolerance)
+        V = self._system.solve(ZY - np.outer(self._mass, ybar), tolerance, overwrite_b=True)
         return V - np.einsum("m,mc->c", self._mass, V) / self.n
