@@ -14,7 +14,7 @@ from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import GraphError
 from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
 from greenlabel.graph.anchors import few_number, usual_number
-from greenlabel.graph.clusters import sorted_pairs
+from greenlabel.graph.clusters import ClusteredPoints, sorted_pairs
 from greenlabel.graph.mixing import GramSum, Near, SparseGramSum
 from greenlabel.graph.neighbors import Search
 from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
@@ -180,6 +180,30 @@ def test_equally_near_points_are_found_alike_in_any_company(rng):
     index = search.nearest(X, 6)[1]
     for rows in (rng.permutation(len(X)), np.arange(4000, 4001), np.arange(len(X) - 777, len(X))):
         assert_array_equal(search.nearest(X[rows], 6)[1], index[rows])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monkeypatch, scale):
+    """Coordinates of points, of centres and of rows, so that no product is rounded; rows may be far from all points."""
+    seen = []
+
+    class Points(ClusteredPoints):
+        def __init__(self, Q, nearest, group):
+            seen.extend((Q, nearest.centres[:, :-1]))
+            super().__init__(Q, nearest, group)
+
+        def candidates(self, Q, cluster, wanted):
+            seen.append(Q)
+            return super().candidates(Q, cluster, wanted)
+
+    monkeypatch.setattr("greenlabel.graph.anchor_search.ClusteredPoints", Points)
+    P = (scale * rng.normal(size=(2000, 9))).astype(np.float32)
+    InvertedSearch(P).nearest(np.concatenate([P[:50] + 0.3 * scale, 1e5 * P[50:60]]), 4)
+    points, centres, rows = seen
+    assert all((Q == np.rint(Q)).all() for Q in seen)
+    longest, row = (float((Q**2).sum(axis=1).max()) ** 0.5 for Q in (np.concatenate([points, centres]), rows))
+    assert row * longest + longest**2 / 2 < 2**52
+    assert longest > 2**24  # and so large that near points are told apart
 
 
 @pytest.mark.parametrize("far", [False, True])
