@@ -200,7 +200,7 @@ def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monk
     P = (scale * rng.normal(size=(2000, 9))).astype(np.float32)
     InvertedSearch(P).nearest(np.concatenate([P[:50] + 0.3 * scale, 1e5 * P[50:60]]), 4)
     points, centres, rows = seen
-    assert all((Q == np.rint(Q)).all() for Q in seen)
+    assert all((np.rint(Q) == Q).all() for Q in seen)
     longest, row = (float((Q**2).sum(axis=1).max()) ** 0.5 for Q in (np.concatenate([points, centres]), rows))
     assert row * longest + longest**2 / 2 < 2**52
     assert longest > 2**24  # and so large that near points are told apart

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
@@ -44,16 +45,27 @@ class Scores:
     own: float  # 1 / theta
 
     def __call__(self, rows: Sequence[int], near: Near) -> Floats:
-        F = near.matrix(len(self.C)) @ self.C
-        start, stop = np.searchsorted(self.labelled, [rows[0], rows[-1] + 1])
-        F[self.labelled[start:stop] - rows[0], self.codes[start:stop]] += self.own
-        return F
+        return self._of(rows, near.matrix(len(self.C)))
 
     def reached(self, near: Near) -> Bools:
         """Whether a label reaches any of a row's anchors."""
         if self.reached_anchors.all():
             return np.ones(len(near), bool)
-        return near.matrix(len(self.C)) @ self.reached_anchors > 0
+        return self._reached(near.matrix(len(self.C)))
+
+    def with_reach(self, rows: Sequence[int], near: Near) -> tuple[Floats, Bools]:
+        """Both, from weights that are taken once."""
+        Z = near.matrix(len(self.C))
+        return self._of(rows, Z), self._reached(Z)
+
+    def _of(self, rows: Sequence[int], Z: sp.csr_array) -> Floats:
+        F = Z @ self.C
+        start, stop = np.searchsorted(self.labelled, [rows[0], rows[-1] + 1])
+        F[self.labelled[start:stop] - rows[0], self.codes[start:stop]] += self.own
+        return F
+
+    def _reached(self, Z: sp.csr_array) -> Bools:
+        return np.ones(Z.shape[0], bool) if self.reached_anchors.all() else Z @ self.reached_anchors > 0
 
 
 def in_parts(predict: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
@@ -77,7 +89,7 @@ class Classes:
 
     def __call__(self, rows: Sequence[int], near: Near) -> NDArray[Any]:
         def classify(rows: Sequence[int], near: Near) -> NDArray[Any]:
-            return self.decoder.classify(self.scores(rows, near), self.scores.reached(near))
+            return self.decoder.classify(*self.scores.with_reach(rows, near))
 
         return in_parts(classify, rows, near, self.scores.C.shape[1])
 
@@ -88,7 +100,7 @@ class Probabilities:
     decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> Floats:
-        return self.decoder.probabilities(self.scores(rows, near), self.scores.reached(near))
+        return self.decoder.probabilities(*self.scores.with_reach(rows, near))
 
 
 @dataclass(frozen=True)
@@ -111,8 +123,8 @@ class PredictAllRows:
     decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> tuple[Floats, Bools]:
-        is_reached = self.scores.reached(near)
-        return self.decoder.probabilities(self.scores(rows, near), is_reached), is_reached
+        F, is_reached = self.scores.with_reach(rows, near)
+        return self.decoder.probabilities(F, is_reached), is_reached
 
 
 @dataclass(frozen=True)
@@ -121,5 +133,5 @@ class PredictRows:
     decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> BlockPredictions:
-        F, is_reached = self.scores(rows, near), self.scores.reached(near)
+        F, is_reached = self.scores.with_reach(rows, near)
         return BlockPredictions(rows, self.decoder.classify(F, is_reached), self.decoder.probabilities(F, is_reached))

@@ -202,7 +202,8 @@ class AnchoredPropagation(Propagation):
         if not len(rows):
             return self._no_scores()
         near = self.propagator.graph.near_of(rows)
-        return self._new_rows(range(len(near)), near)[self._new_rows.reached(near)]
+        F, is_reached = self._new_rows.with_reach(range(len(near)), near)
+        return F[is_reached]
 
     def n_unreached(self) -> int:
         """Counted without a pass over the rows: the weights of a row sum to 1 in one component, and Z'1 = Z'Z 1."""
