@@ -166,6 +166,9 @@ class ScoresOf:
     def reached(self, added: Added) -> Bools:
         return added.reached
 
+    def with_reach(self, rows: Any, added: Added) -> tuple[Floats, Bools]:
+        return self(rows, added), added.reached
+
 
 @dataclass(frozen=True)
 class ClassesOf:

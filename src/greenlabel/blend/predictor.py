@@ -97,6 +97,9 @@ class ScoresOfNewRows:
     def reached(self, X: Any) -> Bools:
         return np.ones(X.shape[0], bool)
 
+    def with_reach(self, rows: Any, X: Any) -> tuple[Floats, Bools]:
+        return self(rows, X), self.reached(X)
+
 
 class BlendForPrediction:
     """What new rows need of a blend, and what its rows showed."""
