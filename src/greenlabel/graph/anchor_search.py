@@ -22,7 +22,7 @@ from greenlabel._common.threads import in_parallel
 from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.neighbors import Found, Search, cluster_centres, exact_search, nearest_candidates, redo
-from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.graph.projection import COPIES, SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -33,7 +33,6 @@ AXES = 64
 CANDIDATES = 3  # times k, whose true distances are taken, where axes leave something out of a row
 MIN_CANDIDATES = 18  # at the least: of few neighbours the axes would miss some
 SPARE = 4  # candidates beyond k where they do not
-COPIES = 8  # smaller blocks, of which copies in double precision are in the processor's cache
 LONGEST = 2**25  # a row of whole coordinates; |q| |p| + |p|^2 / 2 is then below 2^52, and float64 holds sums of halves
 OUTSIDE = 4096.0  # times the median length of the points: what is longer is drawn in
 MIN_VALUES = 256  # per row: at most 16,384 rows are looked up together

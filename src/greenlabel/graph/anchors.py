@@ -23,12 +23,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import warn
-from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError, ParameterError
 from greenlabel.graph.distances import row_blocks, working
 from greenlabel.graph.duplicates import distinct_rows
 from greenlabel.graph.neighbors import Search, kmeans_groups, neighbour_matrix
-from greenlabel.graph.projection import Projection, sample_rows
+from greenlabel.graph.projection import COPIES, Projection, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -37,6 +37,7 @@ SPLIT_AXES = 32  # principal axes on which splits are found
 SPLIT_ROUNDS = 6  # rounds of balanced 2-means per split
 SPLIT_STEPS = 2.0**30  # to which places along a line, and variances, are rounded
 SPLIT_ROWS = 2048  # rows of a group from which the direction of its split is found
+PART_VALUES = 2**18  # coordinates of groups that are split together
 FEW_SHARE, FEW_ANCHORS = 4, 2048  # few anchors: one in FEW_SHARE rows, up to FEW_ANCHORS
 MIN_ANCHORS = 6  # times n_neighbors: with edges to most anchors, all rows would look alike
 ROWS_PER_ANCHOR = 48  # more rows per anchor do not move the anchors
@@ -111,7 +112,7 @@ def bkhk_groups(Q: Floats, m: int, rng: np.random.Generator) -> Ints:
         for size, left in {*zip(sizes[leaves > 1].tolist(), left_sizes[leaves > 1].tolist(), strict=True)}:
             chosen = starts[(sizes == size) & (left_sizes == left) & (leaves > 1)]
             indices = chosen[:, None] + np.arange(size)
-            order[indices] = halve(Q, order[indices], left)
+            order[indices] = _halve_all(Q, order[indices], left)
         sizes, leaves = _children(sizes, left_sizes, leaves), _children(leaves, left_leaves, leaves)
     group = np.empty(len(Q), np.intp)
     group[order] = np.repeat(np.arange(m), sizes)
@@ -125,17 +126,25 @@ def _children(parent: Ints, left: Ints, leaves: Ints) -> Ints:
     return pairs[pairs >= 0]
 
 
+def _halve_all(Q: Floats, rows: Ints, left: int) -> Ints:
+    """``halve`` of all groups, of which none depends on another one, some at a time: large copies take longer."""
+    n_parts = min(len(rows), rows.size * Q.shape[1] // PART_VALUES) or 1
+    return np.concatenate(in_parallel(lambda part: halve(Q, part, left), np.array_split(rows, n_parts)))
+
+
 def halve(Q: Floats, rows: Ints, left: int) -> Ints:
     """Balanced 2-means of g groups of equal size: rows (g, size) reordered so that the first ``left`` are one side."""
     size = rows.shape[1]
-    T = Q[rows[:, :: max(1, size // SPLIT_ROWS)]]
+    step = max(1, size // SPLIT_ROWS)
+    T = Q[rows[:, ::step]]
     n_left = round(left * T.shape[1] / size)
-    direction = np.eye(Q.shape[1], dtype=Q.dtype)[in_steps(T.var(axis=1)).argmax(axis=1)]
+    variance = np.einsum("gsq,gsq->gq", T, T) / T.shape[1] - T.mean(axis=1) ** 2
+    direction = np.eye(Q.shape[1], dtype=Q.dtype)[in_steps(variance).argmax(axis=1)]
     for _ in range(SPLIT_ROUNDS):
         is_left = lower_side((T @ direction[:, :, None])[:, :, 0], n_left)
         side = np.where(is_left, -1 / n_left, 1 / (T.shape[1] - n_left))
         direction = (side[:, None, :] @ T)[:, 0, :]  # mean of one side minus mean of the other
-    is_left = lower_side(np.einsum("gsq,gq->gs", Q[rows], direction), left)
+    is_left = lower_side(np.einsum("gsq,gq->gs", T if step == 1 else Q[rows], direction), left)
     return np.hstack([rows[part].reshape(len(rows), -1) for part in (is_left, ~is_left)])
 
 
@@ -167,7 +176,7 @@ def split_coordinates(X: Any, rows: Ints, projection: Projection | None, rng: np
     def project(part: slice) -> Floats:
         return np.asarray((X[rows[part]] - projection.mean) @ V)
 
-    return np.concatenate(in_parallel(project, row_blocks(len(rows), X.shape[1])))
+    return np.concatenate(in_parallel(project, row_blocks(len(rows), COPIES * X.shape[1])))
 
 
 def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
@@ -192,9 +201,7 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
 def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): means of groups of equal size."""
     Q = split_coordinates(X, rows, projection, rng)
-    with one_thread():  # two threads would round differently, and a row near the cut could change sides
-        group = bkhk_groups(Q, m, rng)
-    return group_means(X, rows, group, m)
+    return group_means(X, rows, bkhk_groups(Q, m, rng), m)
 
 
 def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
