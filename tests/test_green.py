@@ -187,6 +187,18 @@ def test_rough_scores_are_within_their_tolerance_whatever_the_size_of_weights(gr
     assert X.dtype == np.float64
 
 
+def test_a_solve_overwrites_nothing_but_what_it_was_given_for_that(graph, rng):
+    Y = rng.normal(size=(graph.n, 3))
+    given = Y.copy()
+    SparseGreen(graph, 0.01).solve(Y)
+    assert_array_equal(Y, given)
+    system = SparseSystem(graph.S, graph.degree + 0.01, "no advice")
+    X = system.solve(Y)
+    assert_array_equal(Y, given)
+    assert system.solve(Y, overwrite_b=True) is Y
+    assert_array_equal(Y, X)
+
+
 @pytest.mark.parametrize("tolerance", [1e-13, 1e-8, 1e-3])
 def test_the_scores_of_a_class_do_not_depend_on_other_classes_to_the_bit(graph, rng, tolerance):
     operator = SparseGreen(graph, 0.01)
