@@ -119,3 +119,11 @@ def test_many_rows_are_sampled(rng):
 
     find("bkhk", X.view(Watched), 2, None, rng)
     assert max(len(np.atleast_1d(rows)) for rows in asked if isinstance(rows, np.ndarray)) == 2 * ROWS_PER_ANCHOR
+
+
+def test_a_narrow_group_far_from_the_origin_is_first_cut_along_its_longest_side(rng, monkeypatch):
+    monkeypatch.setattr("greenlabel.graph.anchors.SPLIT_ROUNDS", 0)
+    along = rng.permutation(64) / 64
+    Q = np.column_stack([1e9 + 1e-3 * rng.random(64), along, np.full(64, -1e9)])
+    rows = halve(Q, np.arange(64)[None], 32)
+    assert along[rows[0, :32]].max() < along[rows[0, 32:]].min()

@@ -163,9 +163,6 @@ class ScoresOf:
     def __call__(self, rows: Any, added: Added) -> Floats:
         return added.F + self.class_offsets
 
-    def reached(self, added: Added) -> Bools:
-        return added.reached
-
     def with_reach(self, rows: Any, added: Added) -> tuple[Floats, Bools]:
         return self(rows, added), added.reached
 

@@ -94,11 +94,8 @@ class ScoresOfNewRows:
     def __call__(self, rows: Any, X: Any) -> Floats:
         return self.predictor.scores(X)[0]
 
-    def reached(self, X: Any) -> Bools:
-        return np.ones(X.shape[0], bool)
-
     def with_reach(self, rows: Any, X: Any) -> tuple[Floats, Bools]:
-        return self(rows, X), self.reached(X)
+        return self(rows, X), np.ones(X.shape[0], bool)
 
 
 class BlendForPrediction:

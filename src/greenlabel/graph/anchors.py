@@ -138,8 +138,8 @@ def halve(Q: Floats, rows: Ints, left: int) -> Ints:
     step = max(1, size // SPLIT_ROWS)
     T = Q[rows[:, ::step]]
     n_left = round(left * T.shape[1] / size)
-    variance = np.einsum("gsq,gsq->gq", T, T) / T.shape[1] - T.mean(axis=1) ** 2
-    direction = np.eye(Q.shape[1], dtype=Q.dtype)[in_steps(variance).argmax(axis=1)]
+    apart = T - T.mean(axis=1, keepdims=True)  # a group may be far from the origin and narrow
+    direction = np.eye(Q.shape[1], dtype=Q.dtype)[in_steps(np.einsum("gsq,gsq->gq", apart, apart)).argmax(axis=1)]
     for _ in range(SPLIT_ROUNDS):
         is_left = lower_side((T @ direction[:, :, None])[:, :, 0], n_left)
         side = np.where(is_left, -1 / n_left, 1 / (T.shape[1] - n_left))
