@@ -16,7 +16,7 @@ from greenlabel import (
     label_table,
     leave_one_out,
 )
-from greenlabel.graph.duplicates import distinct_rows
+from greenlabel.graph.duplicates import distinct_rows, perhaps_equal
 from greenlabel.graph.similarity import Graph, make_graph
 from greenlabel.labels.encoding import read_labels
 from greenlabel.operators.green import SOLVERS
@@ -74,6 +74,23 @@ def test_nodes_are_the_distinct_rows_in_the_order_in_which_they_come(rng, dtype,
     assert_array_equal(nodes.of_row, slow_nodes(X))
     assert_array_equal(X[nodes.first][nodes.of_row], X)
     assert (np.diff(nodes.first) > 0).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30, 1e300])
+def test_two_equal_rows_are_found_among_many_wherever_they_stand(rng, scale):
+    X = scale * rng.normal(size=(5000, 7))
+    X[4321] = X[17]
+    nodes = distinct_rows(X)
+    assert len(nodes.first) == 4999
+    assert nodes.of_row[4321] == nodes.of_row[17] == 17
+
+
+def test_rows_whose_sums_are_equal_are_told_apart():
+    step = np.finfo(np.float64).eps
+    X = np.array([[1.0, 0.0], [1.0 + step, 0.0], [1.0 - step, 0.0], [1e9, 0.0]])
+    assert len(perhaps_equal(X)) == 3
+    assert distinct_rows(X) is None
+    assert_array_equal(distinct_rows(X[[0, 1, 2, 1]]).of_row, [0, 1, 2, 1])
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

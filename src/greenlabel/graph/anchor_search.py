@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
-from greenlabel.graph.neighbors import Found, Search, cluster_centres, exact_search, nearest_candidates, redo
+from greenlabel.graph.kmeans import cluster_centres
+from greenlabel.graph.neighbors import Found, Search, exact_search, nearest_candidates, redo
 from greenlabel.graph.projection import COPIES, SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -88,12 +89,17 @@ class InvertedSearch(Search):
         wanted = min(wanted + (own is not None), len(self.P))
         cluster = self._points.nearest.of(Q)
         order = np.argsort(cluster, kind="stable")  # near rows one after the other find points in the cache
-        X, own = X[order], None if own is None else own[order]
         candidates = self._points.candidates(Q[order], cluster[order], wanted)
+        dist2, index = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
+        for part in row_blocks(len(X), COPIES * X.shape[1]):
+            rows = order[part]
+            dist2[rows], index[rows] = self._among(X[rows], candidates[part], k, None if own is None else own[rows])
+        return dist2, index
+
+    def _among(self, X: Floats, candidates: Ints, k: int, own: Ints | None) -> Found:
+        """The nearest of the candidates; a row that has too few is compared with all points."""
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        found = redo(found, ~np.isfinite(found[0][:, -1]), self._among_all, X, own)
-        back = np.argsort(order)
-        return found[0][back], found[1][back]
+        return redo(found, ~np.isfinite(found[0][:, -1]), self._among_all, X, own)
 
     def _among_all(self, X: Floats, k: int, own: Ints | None) -> Found:
         """Where the clusters hold too few points: all of them, row by row."""

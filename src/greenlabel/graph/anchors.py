@@ -27,7 +27,8 @@ from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError, ParameterError
 from greenlabel.graph.distances import row_blocks, working
 from greenlabel.graph.duplicates import distinct_rows
-from greenlabel.graph.neighbors import Search, kmeans_groups, neighbour_matrix
+from greenlabel.graph.kmeans import kmeans_groups
+from greenlabel.graph.neighbors import Search, neighbour_matrix
 from greenlabel.graph.projection import COPIES, Projection, sample_rows
 
 Floats = NDArray[np.floating]

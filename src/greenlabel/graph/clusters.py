@@ -1,10 +1,9 @@
 """Candidates for the neighbours of many rows, from the clusters of points nearest to each row.
 
 An inverted file looks at one row after the other. Here rows that look into the same cluster do so together, in one
-matrix product, which is several times as fast. A bound keeps nearly all products from being sorted: the distance of the
-``wanted``-th nearest point in the clusters nearest to the centre of the row's own cluster.
-
-    |q - p|^2 / 2 = |q|^2 / 2 - g(q, p),       g(q, p) = q'p - |p|^2 / 2,  large where p is near
+matrix product g(q, p), large where p is near (products.py), which is several times as fast. A bound keeps nearly all
+products from being sorted: about the distance of the ``wanted``-th nearest point in the clusters nearest to the centre
+of the row's own cluster.
 
 Q (m, a) coordinates of the points     C (clusters, a) centres     w candidates wanted for each row
 """
@@ -15,15 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import one_thread
+from greenlabel.graph.products import (
+    above,
+    as_queries,
+    bound_reached,
+    nearest_point,
+    padded,
+    sorted_pairs,
+    with_half_norms,
+)
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ROWS_AT_ONCE = 2**14
-ROWS_PER_PRODUCT = 2**11  # with all centres
 CLUSTERS_PROBED = 13
 MIN_NEAR = 256  # clusters among which a row looks for those to probe: the quarter nearest to its own, at least these
 CLUSTERS_OF_BOUND = 2
+LEAD = 8  # one centre of so many is compared with every row
 
 
 class NearestCentres:
@@ -34,17 +42,23 @@ class NearestCentres:
         self.near = self._near()
 
     def of(self, Q: Floats) -> Ints:
-        """The cluster (r,) whose centre is nearest to each row, the first of several."""
-        parts = [Q[start : start + ROWS_PER_PRODUCT] for start in range(0, len(Q), ROWS_PER_PRODUCT)]
-        C, half_norms = self.centres[:, :-1].T, self.centres[:, -1]
-        return np.concatenate([np.argmax(part @ C - half_norms, axis=1) for part in parts])
+        """The cluster (r,) whose centre is nearest to each row, the first of several.
+
+        Among many centres it is sought near the nearest one of every LEAD-th: nearly always that finds it.
+        """
+        if len(self.centres) <= 2 * self.near.shape[1]:
+            return nearest_point(Q, self.centres)
+        lead = LEAD * nearest_point(Q, self.centres[::LEAD])
+        found = np.empty(len(Q), np.intp)
+        for first, rows in by_cluster(np.arange(len(Q)), lead):
+            near = self.near[first]
+            found[rows] = near[nearest_point(Q[rows], self.centres[near])]
+        return found
 
     def _near(self) -> Ints:
         """The clusters (clusters, MIN_NEAR or more) nearest to each one, itself first."""
-        queries = self.centres.copy()
-        queries[:, -1] = -1
         with one_thread():
-            g = queries @ self.centres.T
+            g = as_queries(self.centres) @ self.centres.T
         return np.argsort(-g, axis=1, kind="stable")[:, : max(MIN_NEAR, len(g) // 4)]
 
 
@@ -74,8 +88,7 @@ class ClusteredPoints:
         return self._candidates(with_half_norms(Q), cluster, wanted)
 
     def _candidates(self, rows: Floats, cluster: Ints, wanted: int) -> Ints:
-        queries = rows.copy()
-        queries[:, -1] = -1  # so that a product with points is g
+        queries = as_queries(rows)
         bound, probing, probed = self._bounds_and_probes(queries, cluster, wanted)
         found = [self._in_cluster(each, looking, queries, bound) for each, looking in by_cluster(probing, probed)]
         row, point, g = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
@@ -96,9 +109,9 @@ class ClusteredPoints:
         return bound, np.concatenate(probing), np.concatenate(probed)
 
     def _bounds(self, queries: Floats, clusters: Ints, wanted: int) -> Floats | float:
-        """The ``wanted``-th largest g of each row in a few clusters; -inf where these hold fewer points."""
+        """What ``wanted`` points of a few clusters reach in g with each row; -inf where these hold fewer points."""
         points = np.concatenate([self._points[self._rows_of(cluster)] for cluster in clusters])
-        return kth_largest(queries @ points.T, wanted) if len(points) >= wanted else -np.inf
+        return bound_reached(queries @ points.T, wanted) if len(points) >= wanted else -np.inf
 
     def _rows_of(self, cluster: int) -> slice:
         return slice(self._start[cluster], self._start[cluster + 1])
@@ -110,48 +123,6 @@ class ClusteredPoints:
         pairs = np.flatnonzero(g >= bound[rows, None])
         row, point = np.divmod(pairs, max(len(points), 1))
         return rows[row], point + self._start[cluster], g.ravel()[pairs]
-
-
-def sorted_pairs(row: Ints, point: Ints, dist2: Floats, n: int, m: int) -> tuple[Ints, Ints]:
-    """Pairs of one of n rows and one of m points, by row, and the nearest points of a row first.
-
-    Row, distance and point are put into one whole number, which sorts fastest. Distances are not negative, so the bits
-    of a float32 sort as it does; they get what is left beside row and point. Equal ones go by the order of the points.
-    """
-    n_bits, m_bits = (np.uint64(max(size - 1, 1).bit_length()) for size in (n, m))
-    left = min(np.uint64(64) - n_bits - m_bits, np.uint64(31))
-    near = dist2.astype(np.float32).view(np.uint32).astype(np.uint64) >> (np.uint64(31) - left)
-    key = (row.astype(np.uint64) << left | near) << m_bits | point.astype(np.uint64)
-    key.sort()
-    return (key >> (left + m_bits)).astype(np.intp), (key & ((np.uint64(1) << m_bits) - np.uint64(1))).astype(np.intp)
-
-
-def padded(row: Ints, point: Ints, n: int, wanted: int) -> Ints:
-    """The first points (n, wanted) of each row, from pairs by row; -1 where there are no more."""
-    first = np.searchsorted(row, np.arange(n + 1))
-    place = first[:-1, None] + np.arange(wanted)
-    is_there = place < first[1:, None]
-    return np.where(is_there, point[np.where(is_there, place, 0)], -1)
-
-
-def with_half_norms(Q: Floats, order: Ints | slice = slice(None)) -> Floats:
-    """Rows q and |q|^2 / 2 (n, a + 1)."""
-    found = np.empty((len(Q), Q.shape[1] + 1), Q.dtype)
-    found[:, :-1] = Q[order]
-    found[:, -1] = np.einsum("na,na->n", found[:, :-1], found[:, :-1]) / 2
-    return found
-
-
-def kth_largest(g: Floats, k: int) -> Floats:
-    """The k-th largest entry of each row (n,); the least one where there are fewer."""
-    place = max(g.shape[1] - k, 0)
-    return np.partition(g, place, axis=1)[:, place]
-
-
-def above(g: Floats, k: int) -> tuple[Ints, Ints]:
-    """Rows and columns of the k largest entries of each row, and of those equal to the last of them, row by row."""
-    pairs = np.flatnonzero(g >= kth_largest(g, k)[:, None])
-    return np.divmod(pairs, g.shape[1])
 
 
 def by_cluster(probing: Ints, probed: Ints) -> Iterator[tuple[int, Ints]]:

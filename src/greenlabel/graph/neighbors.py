@@ -7,7 +7,7 @@ where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 
 the tens of thousands it loses the small distances.
 
     Float64Search    few pairs, or sparse features: exact, in double precision
-    FlatSearch       exact at the price of one matrix product (faiss);
+    FlatSearch       exact at the price of one matrix product (products.py);
                      a row for which float32 is too coarse, or many points equally far, goes to Float64Search
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
                      a row whose neighbours the bound does not prove goes to FlatSearch
@@ -29,9 +29,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel._common.threads import in_parallel
 from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
+from greenlabel.graph.kmeans import cluster_centres
+from greenlabel.graph.products import nearest_points, with_half_norms
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -44,8 +46,6 @@ QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where these fail
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
-TRAINING = 32  # points per cluster by which clusters are found
-ROUNDS = 5  # of k-means
 CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -182,7 +182,7 @@ class FlatSearch(Search):
     def __init__(self, P: Floats):
         super().__init__(P)
         self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
-        self._centred = centre(P, self._mean)
+        self._centred = with_half_norms(centre(P, self._mean))
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         found, unproven = self._among(k + (own is not None) + SPARE, X, k, own)
@@ -198,7 +198,7 @@ class FlatSearch(Search):
     def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
         """The nearest of ``wanted`` candidates, and the rows for which no proof says that these are the neighbours."""
         centred = centre(X, self._mean)
-        _, candidates = faiss.knn(centred, self._centred, min(wanted, len(self.P)))
+        _, candidates = nearest_points(centred, self._centred, min(wanted, len(self.P)))
         dist2 = pair_distances(X, self.P, candidates)
         last = dist2.max(axis=1)
         found = nearest_candidates(dist2, candidates, k, own)
@@ -223,7 +223,7 @@ class ReducedSearch(Search):
         super().__init__(P)
         self.flat = FlatSearch(P)
         self.projection = projection
-        self._reduced, _ = self._reduce(P)
+        self._reduced = with_half_norms(self._reduce(P)[0])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"P": self.P, "projection": self.projection}
@@ -237,7 +237,7 @@ class ReducedSearch(Search):
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q, slack = self._reduce(X)
-        bound, candidates = faiss.knn(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
+        bound, candidates = nearest_points(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
         found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
         # A remainder off by e moves the bound at distance D by at most 2 sqrt(e D) + e.
         farthest = found[0][:, -1]
@@ -259,8 +259,8 @@ class ClusterSearch(Search):
         n, q = len(P), projection.axes.shape[1]
         Q = self._coordinates()
         self.centres = cluster_centres(Q, seed)  # (clusters, axes)
-        blocks = row_blocks(n, q)
-        self.group = np.concatenate(in_parallel(lambda rows: faiss.knn(Q[rows], self.centres, 1)[1][:, 0], blocks))
+        nearest = NearestCentres(self.centres)
+        self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(n, q)))
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
 
     @classmethod
@@ -342,32 +342,6 @@ def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_arra
     short = np.int32 if max(n * k, n_columns) < 2**31 else np.int64  # half the bytes, where they are enough
     indptr = np.arange(0, n * k + 1, k, dtype=short)
     return sp.csr_array((weight.ravel(), index.ravel().astype(short), indptr), shape=(n, n_columns))
-
-
-def cluster_centres(Q: Floats, seed: int) -> NDArray[np.float32]:
-    """Centres (clusters, q) of clusters of some half sqrt(m) points each, by k-means."""
-    clustering = faiss.Kmeans(
-        Q.shape[1],
-        int(2 * np.sqrt(len(Q))),
-        niter=ROUNDS,
-        seed=seed,
-        min_points_per_centroid=1,
-        max_points_per_centroid=TRAINING,
-    )
-    with one_thread():
-        clustering.train(np.ascontiguousarray(Q, np.float32))
-    return np.asarray(clustering.centroids)
-
-
-def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:
-    """The group of each row by plain k-means; some of the m groups may be empty."""
-    Q = np.ascontiguousarray(Q, np.float32)
-    clustering = faiss.Kmeans(
-        Q.shape[1], m, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(Q)
-    )
-    with one_thread():
-        clustering.train(Q)
-        return faiss.knn(Q, clustering.centroids, 1)[1][:, 0]
 
 
 def exact_search(P: Any, n_rows: int, projection: Projection | None = None) -> Search:
