@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
-from greenlabel.graph import distances, neighbors
+from greenlabel.graph import anchor_search, clusters, distances, neighbors
 from greenlabel.operators.mixed_precision import MixedPrecision
 
 
@@ -30,12 +30,35 @@ def fit(rows, n):
 @pytest.mark.slow
 def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypatch):
     compared = []
-    knn = neighbors.faiss.knn
-    monkeypatch.setattr(neighbors.faiss, "knn", lambda X, P, k: compared.append(len(X) * len(P)) or knn(X, P, k))
+    nearest = neighbors.nearest_points
+    monkeypatch.setattr(
+        neighbors, "nearest_points", lambda X, P, w: compared.append(len(X) * len(P)) or nearest(X, P, w)
+    )
     for n in (65_536 + 1, 80_000):  # beyond the size that is searched in double precision
         compared.clear()
         fit(rows, n)
         assert sum(compared) == n * 256
+
+
+def test_a_row_is_compared_with_about_as_many_points_however_many_there_are(rng, monkeypatch):
+    monkeypatch.setattr(anchor_search, "POINTS_PER_CLUSTER", 10)
+    look = clusters.ClusteredPoints.in_cluster
+    compared = []
+
+    def counted(points, cluster, rows, queries, bound):
+        found = look(points, cluster, rows, queries, bound)
+        compared.append(len(rows) * np.count_nonzero(points_search.group == cluster))
+        return found
+
+    monkeypatch.setattr(clusters.ClusteredPoints, "in_cluster", counted)
+    per_row = []
+    for m in (4_000, 16_000):
+        points_search = anchor_search.InvertedSearch(rng.normal(size=(m, 3)))
+        assert len(points_search.centres) == m // 10
+        compared.clear()
+        points_search.nearest(rng.normal(size=(500, 3)), 5)
+        per_row.append(sum(compared) / 500)
+    assert per_row[1] < 1.2 * per_row[0]
 
 
 def peak(job):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
-from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
+from greenlabel.graph.distances import BLOCK_VALUES, pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.kmeans import cluster_centres
 from greenlabel.graph.neighbors import Found, Search, exact_search, nearest_candidates, redo
 from greenlabel.graph.projection import COPIES, SAMPLE_ROWS, Projection, principal_axes, sample_rows
@@ -36,7 +36,9 @@ MIN_CANDIDATES = 18  # at the least: of few neighbours the axes would miss some
 SPARE = 4  # candidates beyond k where they do not
 LONGEST = 2**25  # a row of whole coordinates; |q| |p| + |p|^2 / 2 is then below 2^52, and float64 holds sums of halves
 OUTSIDE = 4096.0  # times the median length of the points: what is longer is drawn in
-MIN_VALUES = 256  # per row: at most 16,384 rows are looked up together
+POINTS_PER_CLUSTER, MAX_CLUSTERS = 180, 4096  # of many points; fewer have 2 sqrt(m) clusters
+ROWS_PER_CLUSTER = 32  # that are looked up together: with fewer, products would be small
+MIN_ROWS, MAX_ROWS = 2**14, 2**15
 
 
 class InvertedSearch(Search):
@@ -50,7 +52,7 @@ class InvertedSearch(Search):
         sample = self.P[sample_rows(m, SAMPLE_ROWS, np.random.default_rng(0))]
         self.projection = principal_axes(sample, min(d, AXES))
         Q = self._coordinates(self.P)
-        self.centres = cluster_centres(Q, seed=0)  # (clusters, q)
+        self.centres = cluster_centres(Q, _n_clusters(m), seed=0)  # (clusters, q)
         self._unit = _unit_of(Q)
         nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
         self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(*Q.shape)))
@@ -80,8 +82,9 @@ class InvertedSearch(Search):
         return np.rint(Q, out=Q)
 
     def values_per_row(self, X: Any, k: int) -> int:
-        """A quarter of the numbers: the more rows look into a cluster together, the quicker."""
-        return max(X.shape[1] // 4, MIN_VALUES)
+        """An eighth of the numbers at least: the more rows look into a cluster together, the quicker."""
+        n_rows = min(max(ROWS_PER_CLUSTER * len(self.centres), MIN_ROWS), MAX_ROWS)
+        return max(X.shape[1] // 8, BLOCK_VALUES // n_rows)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q = self._whole(self._coordinates(X))
@@ -117,6 +120,11 @@ class InvertedSearch(Search):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(vars(InvertedSearch.restored(**state)))
+
+
+def _n_clusters(m: int) -> int:
+    """Clusters of m points, such that a row is compared with about as many points, however many there are."""
+    return max(int(2 * np.sqrt(m)), min(m // POINTS_PER_CLUSTER, MAX_CLUSTERS))
 
 
 def _unit_of(Q: Floats) -> float:

@@ -28,7 +28,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ROWS_AT_ONCE = 2**14
-CLUSTERS_PROBED = 13
+CLUSTERS_PROBED = 14
 MIN_NEAR = 256  # clusters among which a row looks for those to probe: the quarter nearest to its own, at least these
 CLUSTERS_OF_BOUND = 2
 LEAD = 8  # one centre of so many is compared with every row
@@ -90,7 +90,7 @@ class ClusteredPoints:
     def _candidates(self, rows: Floats, cluster: Ints, wanted: int) -> Ints:
         queries = as_queries(rows)
         bound, probing, probed = self._bounds_and_probes(queries, cluster, wanted)
-        found = [self._in_cluster(each, looking, queries, bound) for each, looking in by_cluster(probing, probed)]
+        found = [self.in_cluster(each, looking, queries, bound) for each, looking in by_cluster(probing, probed)]
         row, point, g = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         half_dist2 = np.maximum(rows[row, -1] - g, 0)
         row, point = sorted_pairs(row, point, half_dist2, len(rows), len(self.order))
@@ -116,7 +116,7 @@ class ClusteredPoints:
     def _rows_of(self, cluster: int) -> slice:
         return slice(self._start[cluster], self._start[cluster + 1])
 
-    def _in_cluster(self, cluster: int, rows: Ints, queries: Floats, bound: Floats) -> tuple[Ints, Ints, Floats]:
+    def in_cluster(self, cluster: int, rows: Ints, queries: Floats, bound: Floats) -> tuple[Ints, Ints, Floats]:
         """Pairs of a row and a point of the cluster whose g is not below the bound of the row, and g."""
         points = self._points[self._rows_of(cluster)]
         g = queries[rows] @ points.T

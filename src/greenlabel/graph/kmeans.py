@@ -1,6 +1,6 @@
 """k-means: clusters of points on a few axes.
 
-    cluster_centres(Q, seed)        many clusters, found roughly and fast, for a search to look into
+    cluster_centres(Q, c, seed)     many clusters, found roughly and fast, for a search to look into
     kmeans_groups(Q, m, seed)       m groups of the rows, found with care, whose means are anchors
 
 Q (n, a) points     C (clusters, a) centres
@@ -22,12 +22,12 @@ TRAINING = 32  # points per cluster by which clusters are found
 ROUNDS = 5
 
 
-def cluster_centres(Q: Floats, seed: int) -> NDArray[np.float32]:
-    """C of clusters of some half sqrt(n) points each, from a sample of the points.
+def cluster_centres(Q: Floats, n_clusters: int, seed: int) -> NDArray[np.float32]:
+    """C of clusters of about as many points each, from a sample of the points; no more clusters than points.
 
     Products of matrices find the nearest centre three times as fast as faiss does.
     """
-    rng, n_clusters = np.random.default_rng(seed), int(2 * np.sqrt(len(Q)))
+    rng = np.random.default_rng(seed)
     sample = np.ascontiguousarray(Q[sample_rows(len(Q), TRAINING * n_clusters, rng)], np.float32)
     C = sample[rng.permutation(len(sample))[:n_clusters]]
     for _ in range(ROUNDS):

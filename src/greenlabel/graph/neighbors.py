@@ -258,7 +258,7 @@ class ClusterSearch(Search):
         self.projection = projection
         n, q = len(P), projection.axes.shape[1]
         Q = self._coordinates()
-        self.centres = cluster_centres(Q, seed)  # (clusters, axes)
+        self.centres = cluster_centres(Q, int(2 * np.sqrt(n)), seed)  # (clusters, axes)
         nearest = NearestCentres(self.centres)
         self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(n, q)))
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
