@@ -102,9 +102,43 @@ def test_a_direction_is_kept_when_the_residual_is_taken_anew(graph, rng, monkeyp
     with Team(1) as team:
         _, _, few = MixedPrecision(less(T), team, R.shape[1]).solve(R, 1e-13, 1000)
         monkeypatch.setattr(mixed_precision, "DROP", 5e-3)
+        monkeypatch.setattr(mixed_precision, "DEEP_DROP", 5e-3)
         _, left, many = MixedPrecision(less(T), team, R.shape[1]).solve(R, 1e-13, 1000)
     assert many < 1.25 * few
     assert (np.linalg.norm(left, axis=0) <= 1e-13 * np.linalg.norm(R, axis=0)).all()
+
+
+def test_a_column_that_falls_fast_falls_deeper_and_does_not_hang_on_one_that_does_not(graph, rng, monkeypatch):
+    """A chain beside the graph: a column on it takes many rounds, one on the graph few."""
+    chain_of = sp.diags_array([np.ones(299), np.ones(299)], offsets=[-1, 1])
+    S = sp.block_diag([graph.S, chain_of], format="csr")
+    diagonal = np.asarray(S.sum(axis=1)).ravel() + SHIFT
+    B = np.zeros((graph.n + 300, 2))
+    B[: graph.n, 0], B[graph.n :, 1] = rng.normal(size=graph.n), rng.normal(size=300)
+    goals, rounds = [], mixed_precision.Descent.rounds
+
+    def watched(descent, goal, max_rounds):
+        goals.append(goal.copy())
+        return rounds(descent, goal, max_rounds)
+
+    monkeypatch.setattr(mixed_precision.Descent, "rounds", watched)
+    solver = SparseSystem(sp.csr_array(S), diagonal, "no advice")
+    X = solver.solve(B)
+    assert_array_equal(goals[1], [mixed_precision.DEEP_DROP, mixed_precision.DROP])
+    for column in (0, 1):
+        assert_array_equal(solver.solve(B[:, [column]]), X[:, [column]])
+    expected = np.linalg.solve(np.diag(diagonal) - S.toarray(), B)
+    assert_allclose(X, expected, atol=1e-11 * abs(expected).max())
+
+
+def test_column_factors_multiply_columns_of_any_number_of_rows(rng):
+    for n in (1, 6, 64, 100, 4096):
+        for c in (1, 3, 12, 100, 5000):
+            A, values = rng.normal(size=(n, c)).astype(np.float32), rng.normal(size=c).astype(np.float32)
+            expected = A * values
+            out = np.empty_like(A)
+            assert_array_equal(mixed_precision.ColumnFactors(values).times(A, out), expected)
+            assert_array_equal(mixed_precision.ColumnFactors(values).times(A), expected)
 
 
 def test_what_is_left_is_the_residual(graph, rng):

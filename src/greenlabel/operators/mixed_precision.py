@@ -25,6 +25,7 @@ from greenlabel.operators.coarse import CoarseSystem
 
 Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
+Ints = NDArray[np.integer]
 Part = tuple[slice, sp.csr_array]  # rows, and these rows of a matrix
 
 SUM_ROWS = 4096  # rows of one sum
@@ -32,7 +33,9 @@ BLOCK_VALUES = 2**17  # of a block at least: below, threads wait for the interpr
 GROUPS_AT_ONCE = 64  # of the coarse system
 COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
 VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
-DROP = 1e-4  # by which a residual falls before it is taken anew
+FACTORS = 4096  # of columns, written out for so many numbers, which stay in the nearest cache
+DROP = 1e-4  # by which a residual falls before it is taken anew,
+DEEP_DROP, EASY_ROUNDS = 1e-5, 40  # or deeper where the first fall took few rounds: rounding grows with them
 PATIENCE = 500  # rounds after which it is taken anew in any case
 PROGRESS = 1e-2  # a residual that has not fallen by this in all these rounds is too hard for single precision
 
@@ -113,8 +116,8 @@ class Groups:
         return y, sums_by_halves((residual.astype(np.float64) * y)[None])[0]
 
     def on_rows(self, rows: slice, y: Singles) -> Singles:
-        """P y on a block of rows, flat."""
-        return (self._up[rows.start] @ y).reshape(-1)
+        """P y on a block of rows."""
+        return self._up[rows.start] @ y
 
 
 class Descent:
@@ -127,24 +130,25 @@ class Descent:
         self._parts, self._team, self._groups = parts, team, groups
         self._x, self._p = np.zeros_like(r), np.zeros_like(r)
         self._q: dict[int, Singles] = {}  # by the first row of a block
-        self._rows = max(A.shape[0] for _, A in parts)
         self._before = np.zeros(r.shape[1])  # r'z at the last turn of each column
-        self._step: Singles | None = None  # that x has still to go
+        self._step: ColumnFactors | None = None  # that x has still to go
         self._r = r
         self._start()
 
-    def rounds(self, goal: Floats, n_rounds: int) -> int:
-        """Rounds until the length of each column of r is at its goal (c,), at most ``n_rounds``; their number."""
+    def rounds(self, goal: Floats, max_rounds: int) -> Ints:
+        """Rounds until the length of each column of r is at its goal (c,), at most so many; how many each took (c,)."""
         goal2 = np.full_like(self._rr, np.inf)
         goal2[: len(goal)] = goal**2
-        for done in range(n_rounds):
+        taken = np.zeros(len(goal2), int)
+        for _ in range(max_rounds):
             moving = self._rr > goal2
             if not moving.any():
-                return done
+                break
+            taken += moving
             self._turn(moving)
             pq = self._summed(self._multiply)
             self._move(np.divide(self._rz, pq, out=np.zeros_like(pq), where=moving & (pq > 0)))
-        return n_rounds
+        return taken[: len(goal)]
 
     def found(self) -> Singles:
         """x, after its last step."""
@@ -156,12 +160,11 @@ class Descent:
         """Go on in the same direction from r taken anew, in another unit: ``length`` times the former one."""
         scale = np.ones_like(self._rr)
         np.divide(1, length, out=scale[: len(length)], where=length > 0)
-        times = repeated(scale, self._rows)
+        factors = ColumnFactors(scale)
 
         def shorten(part: Part) -> None:
             self._x[part[0]] = 0
-            p = flat(self._p, part[0])
-            p *= times[: len(p)]
+            factors.times(self._p[part[0]])
 
         self._team.run(shorten, self._parts)
         self._before = self._before * scale**2
@@ -178,15 +181,15 @@ class Descent:
     def _turn(self, moving: NDArray[np.bool_]) -> None:
         """p <- z + beta p, in columns that move."""
         beta = np.divide(self._rz, self._before, out=np.zeros_like(self._rz), where=moving & (self._before > 0))
-        times, r_times = (repeated(values, self._rows) for values in (np.where(moving, beta, 1), moving))
+        factors, r_factors = ColumnFactors(np.where(moving, beta, 1)), ColumnFactors(moving)
         y = None if self._y is None else self._y * moving.astype(np.float32)
         self._before = np.where(moving, self._rz, self._before)
 
         def turn(part: Part) -> None:
             self._follow(part)
-            p, r = (flat(A, part[0]) for A in (self._p, self._r))
-            p *= times[: len(p)]
-            p += r if moving.all() else r * r_times[: len(p)]
+            p, r = (A[part[0]] for A in (self._p, self._r))
+            factors.times(p)
+            p += r if moving.all() else r_factors.times(r.copy())
             if y is not None:
                 p += self._groups.on_rows(part[0], y)
 
@@ -196,8 +199,8 @@ class Descent:
         """x <- x + step p on some rows; q, which nobody needs any more, makes room."""
         if self._step is None:
             return
-        x, p = (flat(A, part[0]) for A in (self._x, self._p))
-        x += np.multiply(p, self._step[: len(p)], out=self._q.pop(part[0].start).reshape(-1))
+        x, p = (A[part[0]] for A in (self._x, self._p))
+        x += self._step.times(p, out=self._q.pop(part[0].start))
 
     def _multiply(self, part: Part) -> Floats:
         """q = A p on some rows, and their part of p'q."""
@@ -207,15 +210,13 @@ class Descent:
 
     def _move(self, step: Floats) -> None:
         """r <- r - step q; x has the same step to go along p."""
-        self._step = times = repeated(step, self._rows)
+        self._step = factors = ColumnFactors(step)
 
         def move(part: Part) -> Floats:
-            r, block = flat(self._r, part[0]), self._q[part[0].start]
-            q = block.reshape(-1)
-            q *= times[: len(q)]
-            r -= q
+            r, q = self._r[part[0]], self._q[part[0].start]
+            r -= factors.times(q)
             np.multiply(r, r, out=q)
-            return column_sums(block)
+            return column_sums(q)
 
         self._set_length(self._summed(move))
 
@@ -223,14 +224,19 @@ class Descent:
         return added_up(self._team.run(work, self._parts))
 
 
-def flat(A: Singles, rows: slice) -> Singles:
-    """Rows of A as one long vector: NumPy is slow where columns are few."""
-    return A[rows].reshape(-1)
+class ColumnFactors:
+    """One factor for each column. NumPy is slow where columns are few, so they are written out for some rows."""
 
+    def __init__(self, values: NDArray[Any]):
+        self._n_rows = 1 << max(0, (FACTORS // len(values)).bit_length() - 1)
+        self._factors = np.tile(values.astype(np.float32), self._n_rows)
 
-def repeated(values: NDArray[Any], n_rows: int) -> Singles:
-    """One value for each column, for all rows of a flat block."""
-    return np.tile(values.astype(np.float32), n_rows)
+    def times(self, A: Singles, out: Singles | None = None) -> Singles:
+        """A with its columns multiplied, in its own place or in that of ``out``."""
+        out = A if out is None else out
+        together = min(self._n_rows, len(A) & -len(A)) * A.shape[1]  # numbers of rows that divide those of A
+        np.multiply(A.reshape(-1, together), self._factors[:together], out=out.reshape(-1, together))
+        return out
 
 
 class MixedPrecision:
@@ -251,10 +257,13 @@ class MixedPrecision:
         size = length = self._lengths(R)
         self._unit_columns(R, length, r)
         descent = Descent(self._single, self._team, self._groups, r)
-        is_open, done = size > 0, 0
+        is_open, done, drop = size > 0, 0, np.full(len(size), DROP)
         while is_open.any() and done < n_rounds:
-            goal = np.where(is_open, np.maximum(DROP, tolerance / 2 * relative(size, length)), np.inf)
-            done += descent.rounds(goal, min(PATIENCE, n_rounds - done))
+            goal = np.where(is_open, np.maximum(drop, tolerance / 2 * relative(size, length)), np.inf)
+            taken = descent.rounds(goal, min(PATIENCE, n_rounds - done))
+            if done == 0:
+                drop[taken <= EASY_ROUNDS] = DEEP_DROP
+            done += int(taken.max())
             self._add(X, descent.found(), length)
             self._residual(R, X, left)
             before, length = length, self._lengths(left)
