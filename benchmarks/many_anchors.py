@@ -220,8 +220,8 @@ def section(r: Results) -> str:
             f"`python benchmarks/many_anchors.py`, commit {commits}.\n"
             "The same rows, `AnchoredGreenClassifier()`, and for the growth with a number of anchors. Ten labels per\n"
             f"class, drawn from all rows: the mean of {DRAWS} draws where a lowest and a highest are named. Processor\n"
-            f"time is that of {CORES} cores together; a growth is by it, the least of {GROWTH_RUNS} runs in turns. Where\n"
-            "the clock says more than half of it, others used the machine, or a step ran on one core.",
+            f"time is that of {CORES} cores together; a growth is by it, the least of {GROWTH_RUNS} runs in turns.\n"
+            "Where the clock says more than half of it, others used the machine, or a step ran on one core.",
             markdown(("measure", "bar", "aim", "measured"), bars(r)),
             sizes(r),
         ]

@@ -208,7 +208,7 @@ class AnchoredPropagation(Propagation):
     def n_unreached(self) -> int:
         """Counted without a pass over the rows: the weights of a row sum to 1 in one component, and Z'1 = Z'Z 1."""
         reached = self.step.reached_anchors
-        return 0 if reached.all() else round(float(self.propagator.graph.gram()[~reached].sum()))
+        return 0 if reached.all() else round(float(self.propagator.graph.mass[~reached].sum()))
 
     def label_components(self) -> Ints:
         return near_components(self.labelled, self.propagator.graph.component)

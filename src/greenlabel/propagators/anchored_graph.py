@@ -122,6 +122,11 @@ class AnchoredGraph:
         return self.products.gram()
 
     @cached_property
+    def mass(self) -> Floats:
+        """Z'1 (m,): for how many rows each anchor stands. Rows of Z'Z sum to it."""
+        return np.asarray(self.gram().sum(axis=1)).ravel()
+
+    @cached_property
     def is_one_point(self) -> bool:
         """Whether all anchors coincide."""
         return are_equal(self.anchor_search.search.P)
