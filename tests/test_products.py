@@ -13,15 +13,31 @@ from helpers import reference
 
 
 @pytest.mark.parametrize(("m", "w"), [(1, 1), (3, 3), (50, 4), (500, 1), (500, 7), (503, 40), (503, 503)])
-@pytest.mark.parametrize("values", [products.PRODUCT_VALUES, 2000])
-def test_the_nearest_points_are_those_of_all_distances(rng, monkeypatch, m, w, values):
+@pytest.mark.parametrize("values", [products.PRODUCT_VALUES, 2000, 10])
+@pytest.mark.parametrize("at_once", [products.POINTS_AT_ONCE, 60])
+def test_the_nearest_points_are_those_of_all_distances(rng, monkeypatch, m, w, values, at_once):
     monkeypatch.setattr(products, "PRODUCT_VALUES", values)
+    monkeypatch.setattr(products, "POINTS_AT_ONCE", at_once)
     Q, P = rng.normal(size=(37, 5)), rng.normal(size=(m, 5))
     dist2, index = nearest_points(Q, with_half_norms(P), w)
     exact = reference.squared_distances(Q, P)
     assert_array_equal(index, reference.nearest(exact, w))
     assert_allclose(dist2, np.sort(exact, axis=1)[:, :w], atol=1e-12)
     assert_array_equal(nearest_point(Q, with_half_norms(P)), exact.argmin(axis=1))
+
+
+def test_few_pairs_are_sorted_however_many_points_there_are(rng, monkeypatch):
+    """And products have rows enough: with many points, or many wanted, they are cut along the points."""
+    monkeypatch.setattr(products, "PRODUCT_VALUES", 2**14)
+    monkeypatch.setattr(products, "POINTS_AT_ONCE", 128)
+    sizes, keys = [], products.sort_keys
+    monkeypatch.setattr(products, "sort_keys", lambda row, *rest: sizes.append(len(row)) or keys(row, *rest))
+    Q, P = rng.normal(size=(256, 5)), rng.normal(size=(4000, 5))
+    for w in (3, 100):
+        sizes.clear()
+        nearest_points(Q, with_half_norms(P), w)
+        assert sum(sizes) < 256 * 20 * w  # of 4,000 for each row
+    assert len(sizes) == 7  # 2^14 // 400 rows each
 
 
 def test_equal_points_come_in_their_order():

@@ -223,6 +223,7 @@ class ReducedSearch(Search):
         super().__init__(P)
         self.flat = FlatSearch(P)
         self.projection = projection
+        self._axes = np.ascontiguousarray(projection.axes, dtype=np.float32)
         self._reduced = with_half_norms(self._reduce(P)[0])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,8 +231,9 @@ class ReducedSearch(Search):
 
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
-        Q = coordinates(X, self.projection)
-        norm2 = squared_norms(centre(X, self.projection.mean))
+        centred = centre(X, self.projection.mean)
+        Q = centred @ self._axes
+        norm2 = squared_norms(centred)
         remainder = np.sqrt(np.maximum(norm2 - squared_norms(Q), 0)).astype(np.float32)
         return np.column_stack([Q, remainder]), FLOAT32_ROUNDING * norm2
 

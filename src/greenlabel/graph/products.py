@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-PRODUCT_VALUES = 2**19  # numbers of one product, which stay in the processor's cache
+PRODUCT_VALUES = 2**20  # numbers of one product, which stay in the processor's cache,
+POINTS_AT_ONCE = 4096  # of so many points at most, for with more there would be too few rows;
+MIN_SHARE = 4  # but of so many times w: a bound needs enough to choose from
 POOL = 4  # numbers of which only the largest counts for a bound,
 MIN_POOLS = 4  # where there are so many times w of such pools
 
@@ -41,8 +43,8 @@ def nearest_points(Q: Floats, points: Floats, w: int) -> tuple[Floats, Ints]:
 
     Nearest first; equal ones in the order of the points. Both are as exact as a product in the precision of Q.
     """
-    rows = with_half_norms(Q)
-    parts = [_nearest(part, points, w) for part in _parts(rows, len(points))]
+    at_once = min(len(points), max(POINTS_AT_ONCE, MIN_SHARE * w))
+    parts = [_nearest(part, points, w, at_once) for part in _parts(with_half_norms(Q), at_once)]
     dist2, index = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return dist2, index
 
@@ -53,19 +55,28 @@ def nearest_point(Q: Floats, points: Floats) -> Ints:
     return np.concatenate([np.argmax(part @ P - half_norms, axis=1) for part in _parts(Q, len(points))])
 
 
-def _parts(rows: Floats, m: int) -> Iterator[Floats]:
-    size = max(1, PRODUCT_VALUES // m)
+def _parts(rows: Floats, n_points: int) -> Iterator[Floats]:
+    size = max(1, PRODUCT_VALUES // n_points)
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _nearest(rows: Floats, points: Floats, w: int) -> tuple[Floats, Ints]:
+def _nearest(rows: Floats, points: Floats, w: int, at_once: int) -> tuple[Floats, Ints]:
+    """The same for rows with their half norms. A bound that enough of some points reach holds for all of them."""
     n, m = len(rows), len(points)
-    g = as_queries(rows) @ points.T
-    pairs = np.flatnonzero(g >= bound_reached(g, w)[:, None])
-    row, point = np.divmod(pairs, m)
-    half_dist2 = np.maximum(rows[row, -1] - g.ravel()[pairs], 0)
-    index = padded(*sorted_pairs(row, point, half_dist2, n, m), n, w)
-    return 2 * np.maximum(rows[:, -1:] - np.take_along_axis(g, index, axis=1), 0), index
+    queries, bound, found = as_queries(rows), np.full(n, -np.inf, rows.dtype), []
+    for start in range(0, m, at_once):
+        g = queries @ points[start : start + at_once].T
+        if g.shape[1] >= w:
+            bound = np.maximum(bound, bound_reached(g, w))
+        pairs = np.flatnonzero(g >= bound[:, None])
+        row, point = np.divmod(pairs, g.shape[1])
+        found.append((row, point + start, g.ravel()[pairs]))
+    row, point, g = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    half_dist2 = np.maximum(rows[row, -1] - g, 0)
+    order = np.argsort(sort_keys(row, point, half_dist2, n, m))
+    chosen = padded(row[order], order, n, w)
+    is_there = chosen >= 0  # always, unless numbers overflow
+    return 2 * np.where(is_there, half_dist2[chosen], np.inf), np.where(is_there, point[chosen], -1)
 
 
 def bound_reached(g: Floats, w: int) -> Floats:
@@ -88,17 +99,28 @@ def above(g: Floats, k: int) -> tuple[Ints, Ints]:
     return np.divmod(pairs, g.shape[1])
 
 
-def sorted_pairs(row: Ints, point: Ints, dist2: Floats, n: int, m: int) -> tuple[Ints, Ints]:
-    """Pairs of one of n rows and one of m points, by row, and the nearest points of a row first.
+def sort_keys(row: Ints, point: Ints, dist2: Floats, n: int, m: int) -> NDArray[np.uint64]:
+    """Numbers by which pairs of one of n rows and one of m points sort: by row, the nearest points of a row first.
 
     Row, distance and point are put into one whole number, which sorts fastest. Distances are not negative, so the bits
     of a float32 sort as it does; they get what is left beside row and point. Equal ones go by the order of the points.
     """
-    n_bits, m_bits = (np.uint64(max(size - 1, 1).bit_length()) for size in (n, m))
-    left = min(np.uint64(64) - n_bits - m_bits, np.uint64(31))
+    _, m_bits, left = _key_bits(n, m)
     near = dist2.astype(np.float32).view(np.uint32).astype(np.uint64) >> (np.uint64(31) - left)
-    key = (row.astype(np.uint64) << left | near) << m_bits | point.astype(np.uint64)
+    return (row.astype(np.uint64) << left | near) << m_bits | point.astype(np.uint64)
+
+
+def _key_bits(n: int, m: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """The bits of a row, of a point, and those that are left for a distance."""
+    n_bits, m_bits = (np.uint64(max(size - 1, 1).bit_length()) for size in (n, m))
+    return n_bits, m_bits, min(np.uint64(64) - n_bits - m_bits, np.uint64(31))
+
+
+def sorted_pairs(row: Ints, point: Ints, dist2: Floats, n: int, m: int) -> tuple[Ints, Ints]:
+    """Rows and points of pairs in the order of their keys."""
+    key = sort_keys(row, point, dist2, n, m)
     key.sort()
+    _, m_bits, left = _key_bits(n, m)
     return (key >> (left + m_bits)).astype(np.intp), (key & ((np.uint64(1) << m_bits) - np.uint64(1))).astype(np.intp)
 
 
