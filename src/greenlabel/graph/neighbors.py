@@ -44,6 +44,7 @@ FLOAT64_PAIRS = 2**24  # (row, point) pairs up to which double precision costs n
 EXACT_OPERATIONS = 1e11  # multiplications up to which a k-NN graph is searched exactly (about two seconds)
 QUICK_OPERATIONS = 1e9  # the same for a graph that is one of many
 SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distances: at first, and where these fail
+MIN_VALUES = 1024  # of a row, by which blocks are cut: 4,096 rows at most
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
 CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
@@ -183,6 +184,10 @@ class FlatSearch(Search):
         super().__init__(P)
         self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
         self._centred = with_half_norms(centre(P, self._mean))
+
+    def values_per_row(self, X: Any, k: int) -> int:
+        """At least so many that narrow rows, too, make blocks for all threads."""
+        return max(X.shape[1], MIN_VALUES)
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         found, unproven = self._among(k + (own is not None) + SPARE, X, k, own)
