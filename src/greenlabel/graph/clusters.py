@@ -18,6 +18,7 @@ from greenlabel.graph.products import (
     above,
     as_queries,
     bound_reached,
+    entries_at,
     nearest_point,
     padded,
     sorted_pairs,
@@ -118,11 +119,8 @@ class ClusteredPoints:
 
     def in_cluster(self, cluster: int, rows: Ints, queries: Floats, bound: Floats) -> tuple[Ints, Ints, Floats]:
         """Pairs of a row and a point of the cluster whose g is not below the bound of the row, and g."""
-        points = self._points[self._rows_of(cluster)]
-        g = queries[rows] @ points.T
-        pairs = np.flatnonzero(g >= bound[rows, None])
-        row, point = np.divmod(pairs, max(len(points), 1))
-        return rows[row], point + self._start[cluster], g.ravel()[pairs]
+        row, point, g = entries_at(queries[rows] @ self._points[self._rows_of(cluster)].T, bound[rows])
+        return rows[row], point + self._start[cluster], g
 
 
 def by_cluster(probing: Ints, probed: Ints) -> Iterator[tuple[int, Ints]]:

@@ -68,9 +68,8 @@ def _nearest(rows: Floats, points: Floats, w: int, at_once: int) -> tuple[Floats
         g = queries @ points[start : start + at_once].T
         if g.shape[1] >= w:
             bound = np.maximum(bound, bound_reached(g, w))
-        pairs = np.flatnonzero(g >= bound[:, None])
-        row, point = np.divmod(pairs, g.shape[1])
-        found.append((row, point + start, g.ravel()[pairs]))
+        row, point, reached = entries_at(g, bound)
+        found.append((row, point + start, reached))
     row, point, g = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     half_dist2 = np.maximum(rows[row, -1] - g, 0)
     order = np.argsort(sort_keys(row, point, half_dist2, n, m))
@@ -95,8 +94,14 @@ def kth_largest(g: Floats, k: int) -> Floats:
 
 def above(g: Floats, k: int) -> tuple[Ints, Ints]:
     """Rows and columns of the k largest entries of each row, and of those equal to the last of them, row by row."""
-    pairs = np.flatnonzero(g >= kth_largest(g, k)[:, None])
-    return np.divmod(pairs, g.shape[1])
+    return entries_at(g, kth_largest(g, k))[:2]
+
+
+def entries_at(g: Floats, bound: Floats) -> tuple[Ints, Ints, Floats]:
+    """Rows, columns and values of the entries that reach the bound (n,) of their row, row by row."""
+    places = np.flatnonzero(g >= bound[:, None])
+    row = places // max(g.shape[1], 1)  # quicker than divmod
+    return row, places - row * g.shape[1], g.ravel()[places]
 
 
 def sort_keys(row: Ints, point: Ints, dist2: Floats, n: int, m: int) -> NDArray[np.uint64]:
