@@ -110,13 +110,15 @@ def perhaps_equal(X: Floats) -> Ints:
 
     def add_up(rows: slice) -> tuple[Floats, float]:
         block = X[rows].astype(np.float64)
-        return block @ weight, float(np.abs(block).max(initial=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return block @ weight, float(np.abs(block).max(initial=0))
 
     parts = in_parallel(add_up, row_blocks(n, COPIES * d))
     total = np.concatenate([np.empty(0), *(sums for sums, _ in parts)])
     rounding = d * np.finfo(np.float64).eps * weight.sum() * max((largest for _, largest in parts), default=0.0)
     order = np.argsort(total, kind="stable")
-    is_told = np.diff(total[order]) > 2 * rounding  # from the next one; never where a sum overflows
+    with np.errstate(invalid="ignore"):
+        is_told = np.diff(total[order]) > 2 * rounding  # from the next one; never where a sum overflows
     is_alone = np.append(is_told, True) & np.insert(is_told, 0, True)
     return np.sort(order[~is_alone])
 

@@ -266,7 +266,7 @@ class ClusterSearch(Search):
         n, q = len(P), projection.axes.shape[1]
         Q = self._coordinates()
         self.centres = cluster_centres(Q, int(2 * np.sqrt(n)), seed)  # (clusters, axes)
-        nearest = NearestCentres(self.centres)
+        nearest = self._nearest  # made before threads ask for it
         self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(n, q)))
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
 
@@ -279,13 +279,17 @@ class ClusterSearch(Search):
         search.group = np.ascontiguousarray(group, np.int64)
         return search
 
+    @cached_property
+    def _nearest(self) -> NearestCentres:
+        return NearestCentres(self.centres)
+
     def _coordinates(self) -> NDArray[np.float32]:
         blocks = row_blocks(*self.P.shape)
         return np.concatenate(in_parallel(lambda rows: coordinates(self.P[rows], self.projection), blocks))
 
     def nearest_to_own(self, k: int) -> Found:
         Q, self._Q = self._coordinates() if self._Q is None else self._Q, None
-        points = ClusteredPoints(Q, NearestCentres(self.centres), self.group)
+        points = ClusteredPoints(Q, self._nearest, self.group)
         del Q
         n = len(self.P)
         dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
