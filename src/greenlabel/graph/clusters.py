@@ -43,7 +43,7 @@ class NearestCentres:
         self.near = self._near()
 
     def of(self, Q: Floats) -> Ints:
-        """The cluster (r,) whose centre is nearest to each row, the first of several.
+        """The cluster (r,) whose centre is nearest to each row.
 
         Among many centres it is sought near the nearest one of every LEAD-th: nearly always that finds it.
         """
