@@ -9,17 +9,12 @@ from threadpoolctl import threadpool_limits
 from greenlabel._common.threads import Team
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
-from greenlabel.operators import mixed_precision
+from greenlabel.operators import mixed_precision, steps
 from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
+from greenlabel.operators.compiled import library
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
-from greenlabel.operators.mixed_precision import (
-    MixedPrecision,
-    added_up,
-    column_parts,
-    column_sums,
-    in_single,
-    row_parts,
-)
+from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single, row_parts
+from greenlabel.operators.steps import ColumnFactors, added_up, column_sums
 
 SHIFT = 0.01
 
@@ -37,11 +32,17 @@ def group(graph):
     return np.where(number == 3, 4, number)
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
+@pytest.fixture(autouse=True, params=["NumPy", "compiled"])
+def steps_of_both_kinds(monkeypatch, request):
+    """By NumPy, and compiled where that is installed; in small blocks."""
+    is_compiled = request.param == "compiled"
+    if is_compiled and library() is None:
+        pytest.skip("this installation has no compiled steps: no C compiler was there")
+    monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: is_compiled)
     monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
-    monkeypatch.setattr(mixed_precision, "SUM_ROWS", 128)
-    monkeypatch.setattr(mixed_precision, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks
+    monkeypatch.setattr(steps, "SUM_ROWS", 128)
+    monkeypatch.setattr(steps, "SLAB_ROWS", 24)
+    monkeypatch.setattr(steps, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks
     monkeypatch.setattr(mixed_precision, "GROUPS_AT_ONCE", 4)
 
 
@@ -137,8 +138,8 @@ def test_column_factors_multiply_columns_of_any_number_of_rows(rng):
             A, values = rng.normal(size=(n, c)).astype(np.float32), rng.normal(size=c).astype(np.float32)
             expected = A * values
             out = np.empty_like(A)
-            assert_array_equal(mixed_precision.ColumnFactors(values).times(A, out), expected)
-            assert_array_equal(mixed_precision.ColumnFactors(values).times(A), expected)
+            assert_array_equal(ColumnFactors(values).times(A, out), expected)
+            assert_array_equal(ColumnFactors(values).times(A), expected)
 
 
 def test_what_is_left_is_the_residual(graph, rng):

@@ -143,6 +143,25 @@ def test_wheel_and_sdist_hold_what_they_should(packages):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
+def test_the_wheel_carries_compiled_steps_and_without_a_compiler_it_is_pure(packages, tmp_path):
+    library = "greenlabel/operators/_steps.so"
+    wheel = packages[0]
+    assert re.search(r"-py3-none-(?!any)\w+\.whl$", wheel.name)
+    assert library in zipfile.ZipFile(wheel).namelist()
+    with tarfile.open(packages[1]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / packages[1].name.removesuffix(".tar.gz")
+    words = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(source)]
+    without = {name: value for name, value in os.environ.items() if name != "CC"} | {"PATH": str(tmp_path)}
+    built = subprocess.run(words, env=without, capture_output=True, text=True, check=True)
+    assert "without compiled steps" in built.stdout + built.stderr
+    (pure,) = tmp_path.glob("*.whl")
+    assert pure.name.endswith("-py3-none-any.whl")
+    assert library not in zipfile.ZipFile(pure).namelist()
+
+
+@pytest.mark.slow
 def test_it_runs_in_a_clean_environment_with_each_extra_alone(packages, tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n0.0,a\n0.1,\n0.2,a\n9.0,b\n9.1,\n9.2,b\n")
     for extra, (*words, expected) in TRIALS.items():  # one test, so that no other process makes the same ones again

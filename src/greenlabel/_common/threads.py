@@ -48,17 +48,17 @@ class Team:
     """Threads that stay for many short steps, of which each waits for the one before it."""
 
     def __init__(self, n_members: int):
-        self._n_members = n_members
+        self.n_members = n_members
         self._others = ThreadPoolExecutor(n_members - 1) if n_members > 1 else None
 
     def run(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:
         """work(block) of every block, in their order; each member takes every n-th block."""
         if self._others is None:
             return [work(block) for block in blocks]
-        shares = [blocks[first :: self._n_members] for first in range(self._n_members)]
+        shares = [blocks[first :: self.n_members] for first in range(self.n_members)]
         started = [self._others.submit(_all_of, work, share) for share in shares[1:]]
         found = [_all_of(work, shares[0]), *(one.result() for one in started)]
-        return [found[i % self._n_members][i // self._n_members] for i in range(len(blocks))]
+        return [found[i % self.n_members][i // self.n_members] for i in range(len(blocks))]
 
     def __enter__(self) -> "Team":
         return self

@@ -55,7 +55,7 @@ class InvertedSearch(Search):
         self.centres = cluster_centres(Q, _n_clusters(m), seed=0)  # (clusters, q)
         self._unit = _unit_of(Q)
         nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
-        self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(*Q.shape)))
+        self.group = nearest.of_many(Q)
         self._points = ClusteredPoints(Q, nearest, self.group)
 
     @classmethod

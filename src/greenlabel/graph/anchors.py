@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError, ParameterError
-from greenlabel.graph.distances import row_blocks, working
+from greenlabel.graph.distances import row_blocks, taken, working
 from greenlabel.graph.duplicates import distinct_rows
 from greenlabel.graph.kmeans import kmeans_groups
 from greenlabel.graph.neighbors import Search, neighbour_matrix
@@ -213,7 +213,7 @@ def kmeans(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.ra
 
 def drawn(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
     """P (m, d): rows drawn at random."""
-    return working(X[rows[sample_rows(len(rows), m, rng)]])
+    return taken(X, rows[sample_rows(len(rows), m, rng)])
 
 
 # Each from a sample of the rows where there are more than the anchors need.

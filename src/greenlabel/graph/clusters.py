@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import one_thread
+from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.products import (
     above,
     as_queries,
@@ -55,6 +56,10 @@ class NearestCentres:
             near = self.near[first]
             found[rows] = near[nearest_point(Q[rows], self.centres[near])]
         return found
+
+    def of_many(self, Q: Floats) -> Ints:
+        """The same on all threads."""
+        return np.concatenate(in_parallel(lambda rows: self.of(Q[rows]), row_blocks(len(Q), len(self.centres))))
 
     def _near(self) -> Ints:
         """The clusters (clusters, MIN_NEAR or more) nearest to each one, itself first."""

@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from greenlabel._common.threads import in_parallel
+
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
@@ -33,6 +35,19 @@ def working(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr().astype(np.float64, copy=False)
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype in FLOAT32_TYPES else np.float64)
+
+
+def taken(X: Any, rows: Ints) -> Any:
+    """Some rows of X, as ``working`` gives them, copied on all threads: new memory takes longer than the copy."""
+    if sp.issparse(X):
+        return working(X[rows])
+    P = np.empty((len(rows), X.shape[1]), working(X[:1]).dtype)
+
+    def take(part: slice) -> None:
+        P[part] = X[rows[part]]
+
+    in_parallel(take, row_blocks(*P.shape))
+    return P
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:

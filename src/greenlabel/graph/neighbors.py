@@ -263,11 +263,9 @@ class ClusterSearch(Search):
     def __init__(self, P: Floats, projection: Projection, seed: int):
         super().__init__(P)
         self.projection = projection
-        n, q = len(P), projection.axes.shape[1]
         Q = self._coordinates()
-        self.centres = cluster_centres(Q, int(2 * np.sqrt(n)), seed)  # (clusters, axes)
-        nearest = self._nearest  # made before threads ask for it
-        self.group = np.concatenate(in_parallel(lambda rows: nearest.of(Q[rows]), row_blocks(n, q)))
+        self.centres = cluster_centres(Q, int(2 * np.sqrt(len(P))), seed)  # (clusters, axes)
+        self.group = self._nearest.of_many(Q)
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
 
     @classmethod

@@ -52,7 +52,13 @@ def nearest_points(Q: Floats, points: Floats, w: int) -> tuple[Floats, Ints]:
 def nearest_point(Q: Floats, points: Floats) -> Ints:
     """The number (n,) of the nearest point, the first of several; points come with their half norms (m, a + 1)."""
     P, half_norms = points[:, :-1].T, points[:, -1]
-    return np.concatenate([np.argmax(part @ P - half_norms, axis=1) for part in _parts(Q, len(points))])
+
+    def nearest(part: Floats) -> Ints:
+        g = part @ P
+        g -= half_norms
+        return np.argmax(g, axis=1)
+
+    return np.concatenate([nearest(part) for part in _parts(Q, len(points))])
 
 
 def _parts(rows: Floats, n_points: int) -> Iterator[Floats]:

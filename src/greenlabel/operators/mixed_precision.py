@@ -6,47 +6,41 @@ Single precision moves half the bytes, and carries a residual down by DROP befor
 when all do, what was found is added to X, the residual is taken anew in double precision, and conjugate gradients go on
 from it in the direction they had (*reliable updates*), so they need no more rounds than in double precision.
 
-Blocks of rows are worked on side by side, each while it is in the processor's cache. Sums are taken over SUM_ROWS rows
-each, whatever the blocks, so the result is the same to the bit on any number of threads, and no column depends on
-another one.
+Blocks of rows are worked on side by side (``steps``, or ``compiled``); the result is the same to the bit on any number
+of threads, and no column depends on another one.
 
 R (n, c) right sides     X (n, c)     r, p, q (n, C) residual, direction and A p, C >= c columns in float32
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import Team
+from greenlabel.operators import steps
 from greenlabel.operators.coarse import CoarseSystem
+from greenlabel.operators.compiled import CompiledSteps, can_multiply
+from greenlabel.operators.steps import NumpySteps, Part, Steps, added_up, block_rows, column_sums, sum_by_halves
 
 Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.integer]
-Part = tuple[slice, sp.csr_array]  # rows, and these rows of a matrix
 
-SUM_ROWS = 4096  # rows of one sum
-BLOCK_VALUES = 2**17  # of a block at least: below, threads wait for the interpreter's lock
 GROUPS_AT_ONCE = 64  # of the coarse system
 COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
 VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
-FACTORS = 4096  # of columns, written out for so many numbers, which stay in the nearest cache
 DROP = 1e-4  # by which a residual falls before it is taken anew,
 DEEP_DROP, EASY_ROUNDS = 1e-5, 40  # or deeper where the first fall took few rounds: rounding grows with them
 PATIENCE = 500  # rounds after which it is taken anew in any case
 PROGRESS = 1e-2  # a residual that has not fallen by this in all these rounds is too hard for single precision
 
 
-def row_slices(n: int, size: int = SUM_ROWS) -> Iterator[slice]:
+def row_slices(n: int, size: int | None = None) -> Iterator[slice]:
+    """Slices of so many rows, or of one sum each."""
+    size = size or steps.SUM_ROWS
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def block_rows(n_columns: int) -> int:
-    """Rows of a block with so many columns: one or two sums of rows."""
-    return SUM_ROWS if n_columns * SUM_ROWS >= BLOCK_VALUES else 2 * SUM_ROWS
 
 
 def row_parts(A: sp.csr_array, size: int) -> list[Part]:
@@ -65,28 +59,6 @@ def in_single(A: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((A.data.astype(np.float32), A.indices, A.indptr), shape=A.shape)
 
 
-def column_sums(A: Floats) -> NDArray[np.float64]:
-    """Sums of columns over every SUM_ROWS rows (sums, C); overwrites A. No column depends on another one."""
-    whole = len(A) // SUM_ROWS * SUM_ROWS
-    parts = (A[:whole].reshape(-1, SUM_ROWS, A.shape[1]), A[None, whole:])
-    return np.concatenate([sums_by_halves(part) for part in parts if part.size])
-
-
-def sums_by_halves(A: Floats) -> NDArray[np.float64]:
-    """Sums over the middle axis, which round little by halves."""
-    n = A.shape[1]
-    while n > 1:
-        half = n // 2
-        A[:, :half] += A[:, n - half : n]
-        n -= half
-    return A[:, 0].astype(np.float64)
-
-
-def added_up(sums: Sequence[Floats]) -> NDArray[np.float64]:
-    """All sums together (C,), one after the other."""
-    return np.add.accumulate(np.concatenate(sums))[-1]
-
-
 def column_parts(n: int, c: int) -> Iterator[slice]:
     """Columns to solve at once, of c right sides on n rows; as many in each part."""
     at_once = max(COLUMNS_AT_ONCE, min(VALUES_AT_ONCE // n, MAX_COLUMNS))
@@ -94,17 +66,12 @@ def column_parts(n: int, c: int) -> Iterator[slice]:
     return (slice(start, min(start + size, c)) for start in range(0, c, size))
 
 
-def n_lanes(c: int) -> int:
-    """Columns to compute with: sparse products are quickest with four at a time."""
-    return c if c <= 2 else -(-c // 4) * 4
-
-
 class Groups:
     """The coarse system, if there is one, on the blocks of the rows."""
 
-    def __init__(self, coarse: CoarseSystem | None, team: Team, size: int):
+    def __init__(self, coarse: CoarseSystem | None, team: Team):
         self._coarse, self._team = coarse, team
-        self._up = {} if coarse is None else {rows.start: P for rows, P in row_parts(coarse.P, size)}
+        self.P = None if coarse is None else coarse.P
         self._down = [] if coarse is None else row_parts(coarse.restriction, GROUPS_AT_ONCE)
 
     def correct(self, r: Singles) -> tuple[Singles | None, Floats | float]:
@@ -113,11 +80,7 @@ class Groups:
             return None, 0.0
         residual = np.concatenate(self._team.run(lambda part: part[1] @ r, self._down))
         y = self._coarse.solve(residual, self._team)
-        return y, sums_by_halves((residual.astype(np.float64) * y)[None])[0]
-
-    def on_rows(self, rows: slice, y: Singles) -> Singles:
-        """P y on a block of rows."""
-        return self._up[rows.start] @ y
+        return y, sum_by_halves(residual.astype(np.float64) * y)
 
 
 class Descent:
@@ -126,13 +89,10 @@ class Descent:
     A step along p is added to x when p turns, since p is read there anyway.
     """
 
-    def __init__(self, parts: list[Part], team: Team, groups: Groups, r: Singles):
-        self._parts, self._team, self._groups = parts, team, groups
-        self._x, self._p = np.zeros_like(r), np.zeros_like(r)
-        self._q: dict[int, Singles] = {}  # by the first row of a block
-        self._before = np.zeros(r.shape[1])  # r'z at the last turn of each column
-        self._step: ColumnFactors | None = None  # that x has still to go
-        self._r = r
+    def __init__(self, parts: list[Part], team: Team, groups: Groups, steps: Steps):
+        self._parts, self._team, self._groups, self._steps = parts, team, groups, steps
+        self._before: Floats = np.zeros(steps.r.shape[1])  # r'z at the last turn of each column
+        self._step: Floats = np.zeros(steps.r.shape[1])  # that x has still to go
         self._start()
 
     def rounds(self, goal: Floats, max_rounds: int) -> Ints:
@@ -146,106 +106,62 @@ class Descent:
                 break
             taken += moving
             self._turn(moving)
-            pq = self._summed(self._multiply)
+            pq = self._summed(self._steps.multiplying())
             self._move(np.divide(self._rz, pq, out=np.zeros_like(pq), where=moving & (pq > 0)))
         return taken[: len(goal)]
 
     def found(self) -> Singles:
         """x, after its last step."""
-        self._team.run(self._follow, self._parts)
-        self._step = None
-        return self._x
+        self._team.run(self._steps.following(self._step), self._parts)
+        self._step = np.zeros_like(self._step)
+        return self._steps.x
 
     def restart(self, length: Floats) -> None:
         """Go on in the same direction from r taken anew, in another unit: ``length`` times the former one."""
         scale = np.ones_like(self._rr)
         np.divide(1, length, out=scale[: len(length)], where=length > 0)
-        factors = ColumnFactors(scale)
 
         def shorten(part: Part) -> None:
-            self._x[part[0]] = 0
-            factors.times(self._p[part[0]])
+            self._steps.x[part[0]] = 0
+            self._steps.p[part[0]] *= scale.astype(np.float32)
 
         self._team.run(shorten, self._parts)
         self._before = self._before * scale**2
         self._start()
 
     def _start(self) -> None:
-        self._set_length(self._summed(lambda part: column_sums(self._r[part[0]] ** 2)))
+        self._set_length(self._summed(lambda part: column_sums(self._steps.r[part[0]] ** 2)))
 
     def _set_length(self, rr: Floats) -> None:
         self._rr = rr
-        self._y, more = self._groups.correct(self._r)
+        self._y, more = self._groups.correct(self._steps.r)
         self._rz = rr + more
 
     def _turn(self, moving: NDArray[np.bool_]) -> None:
         """p <- z + beta p, in columns that move."""
         beta = np.divide(self._rz, self._before, out=np.zeros_like(self._rz), where=moving & (self._before > 0))
-        factors, r_factors = ColumnFactors(np.where(moving, beta, 1)), ColumnFactors(moving)
-        y = None if self._y is None else self._y * moving.astype(np.float32)
         self._before = np.where(moving, self._rz, self._before)
-
-        def turn(part: Part) -> None:
-            self._follow(part)
-            p, r = (A[part[0]] for A in (self._p, self._r))
-            factors.times(p)
-            p += r if moving.all() else r_factors.times(r.copy())
-            if y is not None:
-                p += self._groups.on_rows(part[0], y)
-
-        self._team.run(turn, self._parts)
-
-    def _follow(self, part: Part) -> None:
-        """x <- x + step p on some rows; q, which nobody needs any more, makes room."""
-        if self._step is None:
-            return
-        x, p = (A[part[0]] for A in (self._x, self._p))
-        x += self._step.times(p, out=self._q.pop(part[0].start))
-
-    def _multiply(self, part: Part) -> Floats:
-        """q = A p on some rows, and their part of p'q."""
-        rows, A = part
-        q = self._q[rows.start] = A @ self._p
-        return column_sums(self._p[rows] * q)
+        work = self._steps.turning(self._step, np.where(moving, beta, 1), moving, self._y)
+        self._team.run(work, self._parts)
 
     def _move(self, step: Floats) -> None:
         """r <- r - step q; x has the same step to go along p."""
-        self._step = factors = ColumnFactors(step)
-
-        def move(part: Part) -> Floats:
-            r, q = self._r[part[0]], self._q[part[0].start]
-            r -= factors.times(q)
-            np.multiply(r, r, out=q)
-            return column_sums(q)
-
-        self._set_length(self._summed(move))
+        self._step = step
+        self._set_length(self._summed(self._steps.moving(step)))
 
     def _summed(self, work: Callable[[Part], Floats]) -> Floats:
         return added_up(self._team.run(work, self._parts))
-
-
-class ColumnFactors:
-    """One factor for each column. NumPy is slow where columns are few, so they are written out for some rows."""
-
-    def __init__(self, values: NDArray[Any]):
-        self._n_rows = 1 << max(0, (FACTORS // len(values)).bit_length() - 1)
-        self._factors = np.tile(values.astype(np.float32), self._n_rows)
-
-    def times(self, A: Singles, out: Singles | None = None) -> Singles:
-        """A with its columns multiplied, in its own place or in that of ``out``."""
-        out = A if out is None else out
-        together = min(self._n_rows, len(A) & -len(A)) * A.shape[1]  # numbers of rows that divide those of A
-        np.multiply(A.reshape(-1, together), self._factors[:together], out=out.reshape(-1, together))
-        return out
 
 
 class MixedPrecision:
     """A X = R, for many R of at most ``n_columns``."""
 
     def __init__(self, A: sp.csr_array, team: Team, n_columns: int, coarse: CoarseSystem | None = None):
-        size = block_rows(n_lanes(n_columns))
-        self._double, self._single, self._team = row_parts(A, size), row_parts(in_single(A), size), team
-        self._groups = Groups(coarse, team, size)
+        self._steps: type[Steps] = CompiledSteps if can_multiply(A) else NumpySteps
+        size = self._steps.block_rows(A.shape[0], n_columns, team.n_members)
+        self._single, self._double = row_parts(in_single(A), size), row_parts(A, block_rows(n_columns))
+        self._team = team
+        self._groups = Groups(coarse, team)
 
     def solve(self, R: Floats, tolerance: float, n_rounds: int) -> tuple[Floats, Floats, int]:
         """X, what is left of R, and how many rounds it took.
@@ -253,10 +169,10 @@ class MixedPrecision:
         Each column comes as far as the tolerance, its last digit or ``n_rounds`` let it.
         """
         X, left = np.zeros(R.shape), np.empty(R.shape)
-        r = np.zeros((len(R), n_lanes(R.shape[1])), np.float32)
+        r = np.zeros((len(R), self._steps.n_lanes(R.shape[1])), np.float32)
         size = length = self._lengths(R)
         self._unit_columns(R, length, r)
-        descent = Descent(self._single, self._team, self._groups, r)
+        descent = Descent(self._single, self._team, self._groups, self._steps(r, self._groups.P))
         is_open, done, drop = size > 0, 0, np.full(len(size), DROP)
         while is_open.any() and done < n_rounds:
             goal = np.where(is_open, np.maximum(drop, tolerance / 2 * relative(size, length)), np.inf)

@@ -1,0 +1,123 @@
+"""Compiled steps against those in NumPy: the same to the bit. Without a compiler nothing but time is lost."""
+
+import shutil
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from greenlabel._common.threads import Team
+from greenlabel.graph.neighbors import graph_search
+from greenlabel.graph.similarity import knn_graph
+from greenlabel.operators import compiled, mixed_precision, steps
+from greenlabel.operators.compiled import CompiledSteps, can_multiply, library
+from greenlabel.operators.conjugate_gradients import SparseSystem
+from greenlabel.operators.mixed_precision import row_parts
+from greenlabel.operators.steps import NumpySteps
+
+needs_library = pytest.mark.skipif(library() is None, reason="no compiled steps are installed: no C compiler was there")
+
+
+def test_they_are_installed_where_there_is_a_compiler():
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler here")
+    assert library() is not None, "install the package again: pip install -e '.[dev]'"
+
+
+def padded(A, kind):
+    """A in single precision, with as many columns as this kind computes with."""
+    wide = np.zeros((len(A), kind.n_lanes(A.shape[1])), np.float32)
+    wide[:, : A.shape[1]] = A
+    return wide
+
+
+def state_after_each_step(kind, A, P, r, p, y, factors, size):
+    """Everything that the steps leave, and their sums, in the columns of r."""
+    step, beta, moving = (padded(values[None], kind)[0] for values in factors)
+    done = kind(padded(r, kind), P)
+    done.p[:] = padded(p, kind)
+    parts, columns, found = row_parts(A, size), slice(0, r.shape[1]), []
+    y = None if P is None else padded(y, kind)
+    for work in (
+        done.turning(step, beta, moving.astype(bool), y),
+        done.multiplying(),
+        done.moving(step),
+        done.following(beta),
+    ):
+        sums = [sums for sums in map(work, parts) if sums is not None]
+        found += [np.concatenate(sums)[:, columns]] if sums else []
+        found += [state[:, columns].copy() for state in (done.x, done.r, done.p)]
+    return found
+
+
+@needs_library
+@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize("c", [1, 2, 16, 17, 40])
+@pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 128, 300])
+def test_each_step_is_the_same_to_the_bit(monkeypatch, rng, n, c, has_groups):
+    monkeypatch.setattr(steps, "SUM_ROWS", 64)
+    monkeypatch.setattr(steps, "SLAB_ROWS", 24)
+    A = sp.random_array((n, n), density=0.2, rng=rng, dtype=np.float32, format="csr")
+    group = rng.integers(0, 7, n).astype(np.int32)
+    P = sp.csr_array((rng.normal(size=n).astype(np.float32), group, np.arange(n + 1)), shape=(n, 7))
+    r, p, y = (rng.normal(size=(rows, c)) for rows in (n, n, 7))
+    factors = np.array([rng.normal(size=c), rng.normal(size=c), np.arange(c) % 3 != 1])
+    words = (A, P if has_groups else None, r, p, y, factors)
+    found = state_after_each_step(CompiledSteps, *words, 128)
+    expected = state_after_each_step(NumpySteps, *words, 64)
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_array_equal(ours, theirs)
+
+
+@needs_library
+@pytest.mark.parametrize("c", [1, 3, 30])
+def test_solutions_are_the_same_to_the_bit(monkeypatch, rng, c):
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
+    X = rng.normal(size=(5000, 3))
+    graph = knn_graph(graph_search(X, np.random.default_rng(0)), 8, "adaptive", 1.0)
+    system = SparseSystem(graph.S, graph.degree + 0.01, "no advice", np.argsort(np.argsort(X[:, 0])) // 100)
+    B = rng.normal(size=(5000, c))
+    found = system.solve(B)
+    monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: False)
+    assert_array_equal(system.solve(B), found)
+
+
+@pytest.fixture
+def looked_up_anew():
+    library.cache_clear()
+    yield
+    library.cache_clear()
+
+
+def test_a_file_that_is_no_library_is_none(looked_up_anew, tmp_path):
+    text = tmp_path / "_steps.so"
+    text.write_text("no library")
+    assert library(text) is None
+    assert library(tmp_path / "nowhere.so") is None
+
+
+def test_without_a_library_that_fits_numpy_does_the_work(looked_up_anew, monkeypatch):
+    monkeypatch.setattr(compiled, "INTERFACE", -1)  # as if it were made from another steps.c
+    A = sp.csr_array(np.diag([1.0, 2.0, 4.0]))
+    assert not can_multiply(A)
+    with Team(1) as team:
+        X, _, _ = mixed_precision.MixedPrecision(A, team, 1).solve(np.ones((3, 1)), 1e-13, 10)
+    assert_allclose(X[:, 0], [1, 0.5, 0.25], rtol=1e-12)
+
+
+@needs_library
+def test_long_indices_are_left_to_numpy():
+    A = sp.csr_array(np.eye(3))
+    assert can_multiply(A)
+    A.indices = A.indices.astype(np.int64)
+    assert not can_multiply(A)
+
+
+@needs_library
+@pytest.mark.parametrize(("n", "n_threads"), [(1, 1), (4096, 2), (70_000, 2), (70_000, 64), (10**6, 3)])
+def test_blocks_are_whole_sums_one_for_each_thread_at_most(n, n_threads):
+    size = CompiledSteps.block_rows(n, 10, n_threads)
+    assert size % steps.SUM_ROWS == 0
+    assert -(-n // size) <= n_threads
