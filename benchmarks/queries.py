@@ -61,6 +61,16 @@ def measure_ours(name: str) -> dict[str, Any]:
     }
 
 
+def measure_starts(name: str) -> dict[str, Any]:
+    """Our rule on all rows with several seeds, as many as there are random draws: the anchors hang on them."""
+    task = Task(*data(name, MAX_ROWS))
+    runs = [suggested(task, max(task.budgets), seed) for seed in range(DRAWS)]
+    return {
+        "starts": [task.curve(rows) for rows in runs],
+        "starts_seen": [task.n_until_all_seen(rows) for rows in runs],
+    }
+
+
 def measure_random(name: str) -> dict[str, Any]:
     """What random rows do."""
     task = Task(*data(name, MAX_ROWS))
@@ -112,6 +122,7 @@ PARTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "random": measure_random,
     "peers": measure_peers,
     "ours": measure_ours,
+    "starts": measure_starts,
 }
 
 
@@ -122,7 +133,7 @@ def kept_so_far() -> dict[str, Any]:
 def for_page() -> dict[str, Any]:
     """The data sets on which our rule and random rows are measured, in the order of the page."""
     kept = kept_so_far()
-    return {name: kept[name] for name in NAMES if {"ours", "random"} <= set(kept.get(name, {}))}
+    return {name: kept[name] for name in NAMES if {"ours", "starts", "random"} <= set(kept.get(name, {}))}
 
 
 def is_measured(entry: dict[str, Any], part: str) -> bool:

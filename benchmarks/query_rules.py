@@ -71,15 +71,15 @@ class Task:
         return int(first.max()) + 1 if len(classes) == self.n_classes else None
 
 
-def suggested(task: Task, total: int) -> list[int]:
+def suggested(task: Task, total: int, seed: int = 0) -> list[int]:
     """Ours, as a user has it: `suggest(X)` one by one until two classes are seen, then `suggest(model)`, relabelled."""
     rows: list[int] = []
     while len(rows) < total:
         model = task.fitted(rows) if rows else None
         if model is None:
-            found = suggest(task.X, 1, exclude=rows, random_state=0)
+            found = suggest(task.X, 1, exclude=rows, random_state=seed)
         else:
-            found = suggest(model, batch_size(rows, total))
+            found = suggest(model, batch_size(rows, total), random_state=seed)
         rows += [one.row for one in found]
     return rows
 

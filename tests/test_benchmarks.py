@@ -70,6 +70,7 @@ def test_the_page_of_queries_is_that_of_its_figures(monkeypatch):
     tables = (
         query_page.bars,
         query_page.curves,
+        query_page.by_start,
         query_page.by_sample,
         query_page.single_runs,
         query_page.against_peers,

@@ -127,7 +127,7 @@ def troubles(page: Path) -> list[str | None]:
 def is_file(name: str) -> bool:
     if "/" in name:
         return (ROOT / name).exists()
-    return any(
+    return (ROOT / name).exists() or any(
         path.name == name for folder in ("src", "docs", "tests", "benchmarks") for path in (ROOT / folder).rglob(name)
     )
 
