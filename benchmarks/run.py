@@ -44,7 +44,7 @@ def commit() -> str:
     """The commit that is measured, marked where its code was changed; what the benchmarks write is no code."""
     name, changed = (
         subprocess.run(["git", *words], capture_output=True, text=True, cwd=FOLDER).stdout.strip()
-        for words in (["describe", "--always"], ["diff", "--name-only", "HEAD", "--", ":/*.py"])
+        for words in (["describe", "--always"], ["diff", "--name-only", "HEAD", "--", ":/*.py", ":/*.c"])
     )
     return f"{name}-dirty" if changed else name or "unknown"
 

@@ -191,12 +191,17 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     if sp.issparse(X):
         member = sp.csr_array((1 / counts[group], (group, np.arange(len(rows)))), shape=(m, len(rows)))
         return (member @ X[rows]).tocsr()
-    total = np.zeros((m, X.shape[1]))
-    for part in row_blocks(len(rows), X.shape[1]):
-        size = part.stop - part.start
-        member = sp.csr_array((np.ones(size), (group[part], np.arange(size))), shape=(m, size))
-        total += member @ working(X[rows[part]])
-    return working((total / counts[:, None]).astype(working(X[:1]).dtype))
+    order, start = np.argsort(group, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+    P = np.empty((m, X.shape[1]), working(X[:1]).dtype)
+
+    def take_means(groups: slice) -> None:
+        ends = start[groups.start : groups.stop + 1]
+        inside, size = order[ends[0] : ends[-1]], ends[-1] - ends[0]
+        member = sp.csr_array((np.ones(size), np.arange(size), ends - ends[0]), shape=(len(ends) - 1, size))
+        P[groups] = member @ working(X[rows[inside]]) / counts[groups, None]
+
+    in_parallel(take_means, row_blocks(m, X.shape[1] * -(-len(rows) // m)))
+    return P
 
 
 def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:
