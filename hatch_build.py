@@ -5,6 +5,7 @@ platform (py3-none-PLATFORM). GREENLABEL_PURE=1 asks for the pure wheel in any c
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,32 +27,48 @@ class CompiledSteps(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """An editable install finds the library beside its source, a wheel carries one that is made elsewhere."""
         self._elsewhere = TemporaryDirectory()
-        folder = FOLDER if version == "editable" else Path(self._elsewhere.name)
-        library = Path(self.root) / folder / LIBRARY
-        if is_wanted() and compiled(Path(self.root) / FOLDER / SOURCE, library):
-            if version != "editable":
-                build_data["force_include"][str(library)] = f"greenlabel/operators/{LIBRARY}"
-            build_data["tag"] = f"py3-none-{next(iter(platform_tags()))}"
-            build_data["pure_python"] = False
-        else:
-            self.app.display_warning("greenlabel is built without compiled steps: large graphs take twice as long.")
+        is_editable = version == "editable"
+        source = Path(self.root) / FOLDER / SOURCE
+        library = (source.parent if is_editable else Path(self._elsewhere.name)) / LIBRARY
+        trouble = compiled(source, library)
+        if trouble:
+            self.app.display_warning(f"greenlabel is built without compiled steps, large graphs take longer: {trouble}")
+            return
+        if not is_editable:
+            build_data["force_include"][str(library)] = f"greenlabel/operators/{LIBRARY}"
+        build_data["tag"] = f"py3-none-{platform_tag()}"
+        build_data["pure_python"] = False
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         self._elsewhere.cleanup()
 
 
-def is_wanted() -> bool:
-    return not os.environ.get("GREENLABEL_PURE") and sys.platform != "win32"
+def platform_tag() -> str:
+    """That of this machine; whether the library also runs on older systems is for auditwheel to say."""
+    return next(tag for tag in platform_tags() if not tag.startswith(("manylinux", "musllinux")))
 
 
-def compiled(source: Path, library: Path) -> bool:
-    """Whether a compiler was found and made the library, which appears whole or not at all."""
-    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", ""), "cc", "gcc", "clang"))), None)
-    if compiler is None:
-        return False
-    with TemporaryDirectory(dir=library.parent) as folder:
-        new = Path(folder) / library.name
-        done = subprocess.run([compiler, *FLAGS, str(source), "-o", str(new)], capture_output=True, check=False)
-        if done.returncode == 0:
-            new.replace(library)
-    return done.returncode == 0
+def compiled(source: Path, library: Path) -> str:
+    """Makes the library, or says why there is none; a former one is gone in any case."""
+    try:
+        library.unlink(missing_ok=True)
+        if os.environ.get("GREENLABEL_PURE") or sys.platform == "win32":
+            return "it is not wanted here"
+        if not (compiler := compiler_words()):
+            return "no C compiler was found"
+        with TemporaryDirectory(dir=library.parent) as folder:
+            new = Path(folder) / library.name
+            done = subprocess.run([*compiler, *FLAGS, str(source), "-o", str(new)], capture_output=True, text=True)
+            if done.returncode == 0:
+                new.replace(library)
+                return ""
+            return f"{compiler[0]} failed ({(done.stderr.strip().splitlines() or ['no word'])[-1]})"
+    except OSError as error:
+        return str(error)
+
+
+def compiler_words() -> list[str]:
+    """CC with its flags, if it is set; otherwise the first of the usual ones that is there."""
+    if words := shlex.split(os.environ.get("CC", "")):
+        return words
+    return [found] if (found := next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "")) else []

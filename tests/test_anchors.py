@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from greenlabel.graph import distances
 from greenlabel.graph.anchors import (
     ANCHORS,
     ROWS_PER_ANCHOR,
@@ -127,3 +128,13 @@ def test_a_narrow_group_far_from_the_origin_is_first_cut_along_its_longest_side(
     Q = np.column_stack([1e9 + 1e-3 * rng.random(64), along, np.full(64, -1e9)])
     rows = halve(Q, np.arange(64)[None], 32)
     assert along[rows[0, :32]].max() < along[rows[0, 32:]].min()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64, bool])
+def test_rows_taken_on_all_threads_are_those_of_the_array(monkeypatch, rng, dtype):
+    monkeypatch.setattr(distances, "BLOCK_VALUES", 64 * 7)  # many blocks
+    X = (10 * rng.random((50, 3))).astype(dtype)
+    rows = rng.permutation(50)[:33]
+    found = distances.taken(X, rows)
+    assert_array_equal(found, X[rows])
+    assert found.dtype == distances.working(X).dtype

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
 
 from greenlabel import (
     AnchoredGreenClassifier,
@@ -12,7 +13,9 @@ from greenlabel import (
     explain,
 )
 from greenlabel.blocks import ArrayBlocks
+from greenlabel.datasets import keep_labels
 from greenlabel.errors import ParameterError
+from greenlabel.inspection.explaining import Explanation
 from helpers import reference
 
 ROWS = np.array([0, 59, 21, 7, 45])
@@ -179,3 +182,43 @@ def test_models_without_rows_are_refused(blobs, few):
         explain(model.for_prediction(), 1)
     with pytest.raises(ParameterError, match="takes a fitted greenlabel classifier, got str"):
         explain("model", 1)
+
+
+def test_no_rows_have_an_empty_explanation(Model, blobs, few):
+    found = explain(Model(random_state=0).fit(blobs[0], few), [])
+    assert found.influence.shape == (0, (few >= 0).sum())
+    assert found.top() == []
+
+
+def test_rows_far_from_every_label_have_reasons_too():
+    """All influences on a row may be negative: what is least negative decides, and is named."""
+    X, y = load_digits(return_X_y=True)
+    model = AnchoredGreenClassifier(random_state=0).fit(X, keep_labels(y, per_class=3, random_state=0))
+    found = explain(model, np.flatnonzero(model.reached_))
+    far = np.flatnonzero((found.influence < 0).all(axis=1))
+    assert len(far)
+    tops = found.top(1)
+    for row in far:
+        (top,) = tops[row]
+        assert top.row == found.labelled[found.influence[row].argmax()]
+        assert 0 < top.share <= 1
+
+
+def test_rows_that_all_labels_say_the_same_of_have_no_reason():
+    influence = np.array([[-0.3, -0.3 - 1e-12, -0.3], [-0.3, -0.1, -0.2], [0.5, -1.0, 0.0]])
+    words = (np.arange(3), np.array(list("abc")), np.array(list("abc")), np.zeros((3, 3)), np.array(list("abc")))
+    top = Explanation(influence, *words).top()
+    assert top[0] == []
+    assert [(one.label, round(one.share, 3)) for one in top[1]] == [("b", 0.667), ("c", 0.333)]
+    assert [(one.label, one.share) for one in top[2]] == [("a", 1.0)]
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, None])
+def test_how_many_reasons_is_a_number(n, blobs, few):
+    with pytest.raises(ParameterError, match="n="):
+        explain(GreenClassifier().fit(blobs[0], few), 0).top(n)
+
+
+def test_a_path_is_told_to_be_read_first(blobs, few):
+    with pytest.raises(ParameterError, match=r"explain takes new rows as an array, got the path 'rows\.npy'"):
+        explain(GreenClassifier().fit(blobs[0], few), X="rows.npy")

@@ -255,7 +255,7 @@ def test_a_table_that_cannot_be_labelled_is_refused(iris, change, options, error
 
 
 def test_what_is_no_frame_is_refused():
-    with pytest.raises(TableError, match="takes a pandas or polars frame, got list"):
+    with pytest.raises(TableError, match="a table is a pandas or polars frame, got list"):
         label_table([[1, 2]], "a")
 
 

@@ -11,7 +11,7 @@ from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.operators import mixed_precision, steps
 from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
-from greenlabel.operators.compiled import library
+from greenlabel.operators.compiled import can_multiply, library
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
 from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single, row_parts
 from greenlabel.operators.steps import ColumnFactors, added_up, column_sums
@@ -38,7 +38,7 @@ def steps_of_both_kinds(monkeypatch, request):
     is_compiled = request.param == "compiled"
     if is_compiled and library() is None:
         pytest.skip("this installation has no compiled steps: no C compiler was there")
-    monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: is_compiled)
+    monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: is_compiled and can_multiply(A))
     monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
     monkeypatch.setattr(steps, "SUM_ROWS", 128)
     monkeypatch.setattr(steps, "SLAB_ROWS", 24)

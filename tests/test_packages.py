@@ -155,7 +155,8 @@ def test_the_wheel_carries_compiled_steps_and_without_a_compiler_it_is_pure(pack
     words = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(source)]
     without = {name: value for name, value in os.environ.items() if name != "CC"} | {"PATH": str(tmp_path)}
     built = subprocess.run(words, env=without, capture_output=True, text=True, check=True)
-    assert "without compiled steps" in built.stdout + built.stderr
+    assert "without compiled steps" in (said := built.stdout + built.stderr)
+    assert "no C compiler was found" in said
     (pure,) = tmp_path.glob("*.whl")
     assert pure.name.endswith("-py3-none-any.whl")
     assert library not in zipfile.ZipFile(pure).namelist()

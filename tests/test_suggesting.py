@@ -1,6 +1,7 @@
 """Which rows to label next: what comes, what never comes, and why."""
 
 import gc
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, suggest
 from greenlabel.blocks import ArrayBlocks
 from greenlabel.errors import ParameterError
-from greenlabel.inspection.suggesting import sketch_of, stands_for
+from greenlabel.inspection.sketch import graph_sketch, whole_pieces
+from greenlabel.inspection.suggesting import in_order_of, sketch_of, stands_for
 
 
 def rows_of(found):
@@ -219,3 +223,99 @@ def test_what_cannot_be_asked_for_is_refused(arguments, message, blobs, few):
 def test_models_without_rows_are_refused(blobs, few):
     with pytest.raises(ParameterError, match="a model for new rows does not keep"):
         suggest(GreenClassifier().fit(blobs[0], few).for_prediction())
+
+
+# What a new user found ----------------------------------------------------------------------------------------------
+
+
+def test_the_likeliest_class_is_the_one_that_the_model_predicts(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    few = np.where(np.random.default_rng(0).random(len(y)) < 0.03, y, -1)
+    model = AnchoredGreenClassifier(600, random_state=0).fit(X, few)
+    exact = suggest(model, 40)
+    monkeypatch.setattr("greenlabel.inspection.suggesting.MAX_ANCHORS", 500)
+    for found in (exact, suggest(model, 40)):
+        assert [one.between[0] for one in found] == model.transduction_[rows_of(found)].tolist()
+
+
+def test_where_model_and_sketch_disagree_a_row_is_undecided():
+    p = np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    F = np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]])
+    expected = [[0.7, 0.2, 0.1], [0.1, 0.45, 0.45], [0.1, 0.2, 0.7]]
+    np.testing.assert_allclose(in_order_of(p, F), expected)
+
+
+@pytest.fixture
+def ring_and_islands():
+    """A ring of 4,000 rows with two labels, and twenty islands of 40 rows that no random anchor needs to hit."""
+    n = 4000
+    ring = sp.coo_array((np.ones(n), (np.arange(n), np.roll(np.arange(n), -1))), shape=(n, n))
+    S = sp.block_diag([ring + ring.T] + [np.ones((40, 40))] * 20, format="csr")
+    few = np.full(S.shape[0], -1)
+    few[[0, n // 2]] = [0, 1]
+    return S, few, np.r_[np.full(n, -1), np.repeat(np.arange(20), 40)]
+
+
+@pytest.mark.filterwarnings("ignore:.*reached by no label")
+def test_every_island_of_a_given_graph_is_asked_for(ring_and_islands, monkeypatch):
+    S, few, island = ring_and_islands
+    monkeypatch.setattr("greenlabel.inspection.suggesting.graph_sketch", partial(graph_sketch, max_anchors=30))
+    found = suggest(GreenClassifier(graph="precomputed").fit(S, few), 60)
+    assert set(island[rows_of(found)]) >= set(range(20))
+    assert all(one.covers <= 40 for one in found if island[one.row] >= 0)
+
+
+def test_a_sketch_of_a_graph_joins_no_components(ring_and_islands):
+    S, few, island = ring_and_islands
+    model = GreenClassifier(graph="precomputed", solver="cg").fit(sp.csr_array(S), np.where(island < 0, few, island))
+    component = model.graph_.component
+    for max_anchors in (7, 30, 200):
+        Z = graph_sketch(model.operator_, component, np.random.default_rng(0), max_anchors)
+        np.testing.assert_allclose(np.asarray(Z.sum(axis=1)).ravel(), 1)
+        of_anchor = [np.unique(component[rows]) for rows in np.split(Z.tocsc().indices, Z.tocsc().indptr[1:-1])]
+        assert all(len(found) <= 1 for found in of_anchor)
+
+
+def test_the_smallest_of_too_many_pieces_are_seen_as_one():
+    component = np.repeat([5, 2, 9, 7], [1, 4, 3, 2])
+    assert_array_equal(whole_pieces(component, 10), np.repeat([3, 0, 1, 2], [1, 4, 3, 2]))
+    assert_array_equal(whole_pieces(component, 2), np.repeat([1, 0, 1, 1], [1, 4, 3, 2]))
+
+
+@pytest.mark.parametrize("Model", [GreenClassifier, BlendedClassifier])
+@pytest.mark.filterwarnings("ignore")
+def test_an_excluded_copy_of_a_row_makes_room_for_the_next(Model):
+    X = np.vstack([[[0, 0], [0.1, 0], [0, 0.1], [5, 5], [5.1, 5], [5, 5.1]], np.repeat([[20.0, 20.0]], 60, axis=0)])
+    model = Model(random_state=0).fit(X, [0, 0, -1, 1, 1, -1] + [-1] * 60)
+    copies = [[row for row in rows_of(suggest(model, 3, exclude=out)) if row >= 6] for out in ([], [6], [7], [6, 7])]
+    assert copies == [[6], [7], [6], [8]]
+
+
+@pytest.mark.parametrize("thing", [None, GreenClassifier, make_pipeline(GreenClassifier()), LogisticRegression()])
+def test_what_is_a_model_but_not_ours_is_refused_as_one(thing):
+    with pytest.raises(ParameterError, match="suggest takes a fitted greenlabel classifier, got"):
+        suggest(thing)
+
+
+def test_a_frame_may_have_a_column_named_predict(islands):
+    frame = pd.DataFrame(islands[0], columns=["predict", "fit"])
+    assert len(suggest(frame, 3, random_state=0)) == 3
+
+
+@pytest.mark.parametrize("exclude", [None, {0, 1}, iter([1, 0]), [0, 1]])
+def test_rows_to_exclude_may_come_in_any_collection(exclude, islands):
+    seen = () if exclude is None else [0, 1]
+    assert suggest(islands[0], 4, exclude=exclude, random_state=0) == suggest(
+        islands[0], 4, exclude=seen, random_state=0
+    )
+
+
+def test_a_mask_is_told_what_it_should_be(islands):
+    with pytest.raises(ParameterError, match=r"exclude is a mask of shape \(90,\); give row numbers: numpy.flat"):
+        suggest(islands[0], exclude=np.ones(90, bool))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_few_rows_warn_of_nothing_that_nobody_gave(n, rng):
+    assert sorted(rows_of(suggest(rng.normal(size=(n, 2)), 9, random_state=0))) == list(range(n))

@@ -1,5 +1,6 @@
 """What the functions of this room are given, checked."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,11 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.base import TransductiveClassifier
 
 Ints = NDArray[np.integer]
+
+
+def is_a_model(thing: Any) -> bool:
+    """Whether this is meant as a model, of ours or not, and not as rows."""
+    return thing is None or isinstance(thing, type) or callable(getattr(thing, "predict", None))
 
 
 def check_model(model: Any, name: str) -> Any:
@@ -29,9 +35,13 @@ def check_model(model: Any, name: str) -> Any:
 
 def check_rows(rows: Any, n: int, name: str = "rows") -> Ints:
     """Row numbers from 0 to n - 1, as an array."""
+    if rows is None or isinstance(rows, set | frozenset | Iterator):
+        rows = sorted(rows or ())
     found = np.atleast_1d(np.asarray(rows))
     if not found.size:
         return np.empty(0, np.intp)
+    if found.dtype == bool:
+        raise ParameterError(f"{name} is a mask of shape {found.shape}; give row numbers: numpy.flatnonzero(mask).")
     if found.ndim != 1 or found.dtype.kind not in "iu":
         raise ParameterError(f"{name} holds {found.dtype} values of shape {found.shape}; give whole row numbers.")
     outside = found[(found < 0) | (found >= n)]

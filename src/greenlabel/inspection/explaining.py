@@ -8,11 +8,13 @@ I (r, l) influence of the l labels on the r rows     F (r, c) scores
 """
 
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel._common.parameters import check_integer
 from greenlabel.blend.classifier import BlendedClassifier
 from greenlabel.blend.fitted import FittedBlend
 from greenlabel.errors import ParameterError
@@ -21,6 +23,7 @@ from greenlabel.estimators.labelled import LabelledGraph
 from greenlabel.inspection.checks import check_model, check_rows
 from greenlabel.inspection.printing import PrintsAsTable, Table
 
+ROUNDING = 1e-6  # of an influence: differences below say nothing
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
@@ -61,14 +64,16 @@ class Explanation(PrintsAsTable):
     def top(self, n: int = 3) -> list[list[Influence]]:
         """The labels that support each row most, best first, with their shares of all support that it has.
 
-        Labels whose influence is negative support nothing; there may be fewer than n.
+        Labels whose influence is negative support nothing; there may be fewer than n. Where all are negative, far from
+        every label, support is what a label has beyond the least one.
         """
-        support = np.maximum(self.influence, 0)
+        check_integer("n", n, 1)
+        support = _support(self.influence)
         total = support.sum(axis=1, keepdims=True)
         share = np.divide(support, total, out=np.zeros_like(support), where=total > 0)
-        order = np.argsort(-share, axis=1, kind="stable")[:, :n]
+        order, labels = np.argsort(-share, axis=1, kind="stable")[:, :n], self.labels.tolist()
         return [
-            [Influence(int(self.labelled[i]), self.labels[i], float(parts[i])) for i in best if parts[i] > 0]
+            [Influence(int(self.labelled[i]), labels[i], float(parts[i])) for i in best if parts[i] > 0]
             for best, parts in zip(order, share, strict=True)
         ]
 
@@ -82,6 +87,14 @@ class Explanation(PrintsAsTable):
             for name, predicted, found in zip(names, self.predicted, self.top(), strict=True)
         ]
         return ("row", "predicted", "because of"), lines
+
+
+def _support(influence: Floats) -> Floats:
+    """What counts as support (r, l); nothing where all influences are equal but for rounding, as of unreached rows."""
+    least = np.minimum(influence.min(axis=1, initial=0, keepdims=True), 0)
+    is_far = influence.max(axis=1, initial=-np.inf, keepdims=True) <= 0
+    support = np.maximum(influence - np.where(is_far, least, 0), 0)
+    return np.where(support > ROUNDING * abs(least), support, 0)
 
 
 def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -> Explanation:
@@ -119,6 +132,8 @@ def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -
     fitted = check_model(model, "explain")
     if (rows is None) == (X is None):
         raise ParameterError("explain takes either numbers of rows or new rows X=...; give one of the two.")
+    if isinstance(X, str | PathLike):
+        raise ParameterError(f"explain takes new rows as an array, got the path {str(X)!r}; read it first.")
     if rows is not None:
         return _of_fitted_rows(model, fitted, check_rows(rows, fitted.labels.n))
     return _of_new_rows(model, fitted, model.checked_features(X))
@@ -127,7 +142,7 @@ def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -
 def _of_fitted_rows(model: Any, fitted: Any, rows: Ints) -> Explanation:
     graph = _graph_of(fitted)
     influence = graph.propagation.influence(rows)
-    if not isinstance(fitted, FittedBlend):
+    if not isinstance(fitted, FittedBlend) or not len(rows):
         return _explanation(fitted, influence, model.transduction_[rows], rows, {})
     predicted = fitted.labels.classes[fitted.scores_of(rows).argmax(axis=1)]
     return _explanation(fitted, influence, predicted, rows, fitted.evidence_on_rows(rows))

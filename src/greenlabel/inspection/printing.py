@@ -23,6 +23,6 @@ class PrintsAsTable:
 
 def as_text(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     """Columns side by side, each as wide as it needs."""
-    cells = [tuple(head), *(tuple(map(str, line)) for line in lines)]
+    cells = [tuple(head), *(tuple(" ".join(str(cell).splitlines()) for cell in line) for line in lines)]
     widths = [max(len(line[j]) for line in cells) for j in range(len(head))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in cells)

@@ -42,20 +42,37 @@ def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS) -> 
 
 
 def graph_sketch(
-    operator: GreenOperator, rng: np.random.Generator, max_anchors: int = MAX_GRAPH_ANCHORS
+    operator: GreenOperator, component: Ints, rng: np.random.Generator, max_anchors: int = MAX_GRAPH_ANCHORS
 ) -> sp.csr_array:
     """Z (n, m) of a graph that was given without features: rows drawn at random are the anchors.
 
-    Each row is a mix of the anchors of which it is nearest by the operator, in proportion to their influence on it.
+    Each row is a mix of the anchors of its own component (n,) to which it is nearest by the operator, in proportion to
+    their influence on it. The rows of a component without one are an anchor of their own together.
     """
     anchors = sample_rows(operator.n, min(max_anchors, n_anchors(operator.n)), rng)
-    G = np.maximum(operator.columns(anchors, ROUGH), 0)
+    G = operator.columns(anchors, ROUGH)
+    G[component[:, None] != component[anchors]] = -np.inf
     k = min(NEIGHBORS, len(anchors))
     index = np.argpartition(-G, k - 1, axis=1)[:, :k]
-    weight = np.take_along_axis(G, index, axis=1)
-    total = weight.sum(axis=1, keepdims=True)
-    weight = np.divide(weight, total, out=np.full_like(weight, 1 / k), where=total > 0)
-    return neighbour_matrix(index, weight, len(anchors))
+    weight, is_own = np.take_along_axis(G, index, axis=1), component[anchors][index] == component[:, None]
+    total = np.maximum(weight, 0).sum(axis=1, keepdims=True)
+    weight = np.where(is_own, np.where(total > 0, np.maximum(weight, 0), 1), 0)
+    without = ~is_own.any(axis=1)
+    pieces = whole_pieces(component[without], MAX_ANCHORS - len(anchors))
+    index[without], weight[without] = len(anchors) + pieces[:, None], 1
+    weight /= weight.sum(axis=1, keepdims=True)  # at least one anchor is the row's own
+    Z = neighbour_matrix(index, weight, len(anchors) + int(pieces.max(initial=-1)) + 1)
+    Z.sum_duplicates()
+    Z.eliminate_zeros()
+    return Z
+
+
+def whole_pieces(component: Ints, max_pieces: int) -> Ints:
+    """A number for each of these components, the largest first; those beyond ``max_pieces`` share the last one."""
+    _, of_row, sizes = np.unique(component, return_inverse=True, return_counts=True)
+    rank = np.empty(len(sizes), np.intp)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    return np.minimum(rank[of_row], max_pieces - 1)
 
 
 def heaviest(Z: sp.csr_array) -> Ints:

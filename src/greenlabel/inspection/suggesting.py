@@ -24,7 +24,7 @@ from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
 from greenlabel.graph.scaling import find_scaling
-from greenlabel.inspection.checks import check_model, check_rows
+from greenlabel.inspection.checks import check_model, check_rows, is_a_model
 from greenlabel.inspection.coverage import Kernel, Pick, copies, margins, next_rows, trust
 from greenlabel.inspection.printing import PrintsAsTable, Table
 from greenlabel.inspection.sketch import MAX_ANCHORS, graph_sketch, heaviest, sketch
@@ -39,6 +39,7 @@ Bools = NDArray[np.bool_]
 
 MAX_NAME = 30  # characters of a class in a reason; ``between`` has all of them
 MAX_OF_MANY = 1024  # anchors of a sketch of many anchors, which is to be there in a second or two
+MAX_WITH_OFFSETS = 2**16  # anchors up to which the class offsets of a model are found in tenths of a second
 UNDECIDED = 0.5  # margin below which a row is said to lie between two classes
 
 
@@ -76,20 +77,22 @@ class Sketch:
 
     def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
         """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
-        left_out = np.union1d(excluded, self._copies(labelled))
+        left_out = np.union1d(excluded, self._copies(labelled, excluded))
         rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out, self.copy))
         if len(rows) == n or len(left_out) == len(excluded):
             return rows
         seen = np.concatenate([labelled, rows])
         return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
 
-    def _copies(self, labelled: Ints) -> Ints:
-        """Rows that equal a labelled one or, where none is, the first of those that are equal."""
+    def _copies(self, labelled: Ints, excluded: Ints) -> Ints:
+        """Rows that equal a labelled one or, where none is, the first of those that are equal and may come."""
         if not isinstance(self.nodes, Nodes):
             return np.empty(0, np.intp)
-        is_first = np.zeros(len(self.nodes.of_row), bool)
-        is_first[self.nodes.first] = True
-        return np.flatnonzero(~is_first | np.isin(self.nodes.of_row, self.nodes.numbers(labelled)))
+        of_row = self.nodes.of_row
+        may_come = np.delete(np.arange(len(of_row)), excluded)
+        is_first = np.zeros(len(of_row), bool)
+        is_first[may_come[np.unique(of_row[may_come], return_index=True)[1]]] = True
+        return np.flatnonzero(~is_first | np.isin(of_row, self.nodes.numbers(labelled)))
 
 
 def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: Any = None) -> Suggestions:
@@ -99,7 +102,9 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     ----------
     model_or_X : classifier, array, sparse matrix or data frame
         A fitted greenlabel classifier; or rows as ``fit`` takes them, before there are labels of two classes.
-        Columns of arrays are scaled where their units differ, as BlendedClassifier does.
+        Columns of arrays in memory are scaled where their units differ, as BlendedClassifier does; rows of files,
+        memory maps and blocks are taken as they are. Of Parquet files with labels leave their column out:
+        ``greenlabel.blocks.open_rows(path, "label")[0]``.
     n : int, default 10
         How many rows. They spread over the data: a row counts as labelled for those after it. Fewer come only where
         no more are left.
@@ -122,7 +127,7 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     [0, 1]
     """
     check_integer("n", n, 1)
-    if isinstance(model_or_X, TransductiveClassifier):
+    if isinstance(model_or_X, TransductiveClassifier) or is_a_model(model_or_X):
         return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
     look = _sketch_of_rows(model_or_X, random_state)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
@@ -146,7 +151,7 @@ def suggest_with_labels(
     margin = _margins(fitted) if small is None else small.margins(look.Z)
     rows = look.next_rows(n, labels.rows, trust(labels.codes) * margin, excluded)
     counts = stands_for(look, labels.rows, rows)
-    p, is_reached = _probabilities(fitted, rows) if small is None else small.probabilities(look.Z[rows])
+    p, is_reached = _probabilities(fitted, rows) if small is None else _likely(fitted, rows, small, look.Z[rows])
     return Suggestions(
         Suggestion(row, reason(count, of_row, reached, classes), count, between(of_row, classes))
         for row, count, of_row, reached in zip(rows.tolist(), counts, p, is_reached, strict=True)
@@ -195,6 +200,27 @@ def _probabilities(fitted: Any, rows: Ints) -> tuple[Floats, Bools]:
     return fitted.calibrated.probabilities(F, is_reached), is_reached
 
 
+def _likely(fitted: Any, rows: Ints, small: SketchModel, Z: sp.csr_array) -> tuple[Floats, Bools]:
+    """The same without calibrating: how sure is said by the sketch, of which class by the scores of the model."""
+    F, is_reached = fitted.propagation.scores_of(rows)
+    if _anchors_of(fitted.propagator) <= MAX_WITH_OFFSETS:
+        F = fitted.decoder.adjusted(F)
+    return in_order_of(small.probabilities(Z)[0], F), is_reached
+
+
+def in_order_of(p: Floats, F: Floats) -> Floats:
+    """Probabilities (r, c) dealt out to the classes in the order of the scores F (r, c).
+
+    Where the two disagree about the likeliest class, the two likeliest are as likely as each other.
+    """
+    order, dealt = np.argsort(-F, axis=1, kind="stable"), -np.sort(-p, axis=1)
+    differs = p.argmax(axis=1) != order[:, 0]
+    dealt[differs, :2] = dealt[differs, :2].mean(axis=1, keepdims=True)
+    found = np.empty_like(p)
+    np.put_along_axis(found, order, dealt, axis=1)
+    return found
+
+
 # Sketches
 
 
@@ -237,7 +263,7 @@ def _sketch_of_propagator(propagator: Propagator, rng: np.random.Generator) -> S
     assert isinstance(propagator, KnnPropagator)
     search = propagator.neighbourhood.search
     if search is None:
-        return Sketch.of(graph_sketch(propagator.operator, rng))
+        return Sketch.of(graph_sketch(propagator.operator, propagator.graph.component, rng))
     nodes = propagator.graph.nodes
     return Sketch.of(sp.csr_array(nodes.to_rows(sketch(search.P, rng))), nodes=nodes)
 

@@ -66,4 +66,5 @@ def contradicted(fitted: Any, classes: NDArray[Any], max_tested: int | None = No
     best = p.argmax(axis=1)
     found = np.flatnonzero(best != codes)
     order = found[np.argsort(-p[found, best[found]], kind="stable")]
-    return Suspects(Suspect(int(rows[i]), classes[codes[i]], classes[best[i]], float(p[i, best[i]])) for i in order)
+    names = classes.tolist()
+    return Suspects(Suspect(int(rows[i]), names[codes[i]], names[best[i]], float(p[i, best[i]])) for i in order)

@@ -35,7 +35,8 @@ class CoarseSystem:
         n, m = len(group), int(group.max()) + 1
         length = np.sqrt(np.bincount(group, smooth**2, m))
         entry = np.divide(smooth, length[group], out=np.zeros(n), where=length[group] > 0)
-        self.P = sp.csr_array((entry.astype(np.float32), group.astype(np.int32), np.arange(n + 1)), shape=(n, m))
+        one_each = group.astype(np.int32), np.arange(n + 1, dtype=np.int32)
+        self.P = sp.csr_array((entry.astype(np.float32), *one_each), shape=(n, m))
         self.restriction = sp.csr_array(self.P.T)
         between = grouped(T, entry, group, m)
         self.order = np.argsort(chain(between)[group], kind="stable")

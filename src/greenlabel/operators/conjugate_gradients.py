@@ -16,7 +16,7 @@ Ints = NDArray[np.integer]
 
 TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
 MAX_ROUNDS = 5000
-MIXED_ROWS = 8_000  # fewer are quicker in double precision alone
+MIXED_ROWS = 20_000  # fewer are quicker in double precision alone
 
 
 class SparseSystem:

@@ -157,7 +157,8 @@ class MixedPrecision:
     """A X = R, for many R of at most ``n_columns``."""
 
     def __init__(self, A: sp.csr_array, team: Team, n_columns: int, coarse: CoarseSystem | None = None):
-        self._steps: type[Steps] = CompiledSteps if can_multiply(A) else NumpySteps
+        # One column of 16 would be work in vain: NumPy holds it in the processor's cache.
+        self._steps: type[Steps] = CompiledSteps if n_columns > 1 and can_multiply(A) else NumpySteps
         size = self._steps.block_rows(A.shape[0], n_columns, team.n_members)
         self._single, self._double = row_parts(in_single(A), size), row_parts(A, block_rows(n_columns))
         self._team = team

@@ -209,7 +209,7 @@ class AnchorSettings:
             remedy = "give more anchors or lower n_neighbors"
         elif usual is not None:
             m = usual(n)
-            return m, cut_neighbors(k, m - 1, "anchors")
+            return m, min(k, m - 1) if self.is_sketch else cut_neighbors(k, m - 1, "anchors")
         else:
             m = int(self.n_anchors)
             if m > n:

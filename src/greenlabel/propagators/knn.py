@@ -216,6 +216,8 @@ class KnnPropagation(Propagation):
     def _influence(self, rows: Ints, tolerance: float) -> Floats:
         """G is symmetric, so its columns are solved for the fewer of the two."""
         operator, labelled = self.propagator.operator, self.labels.rows
+        if not len(rows):
+            return np.empty((0, len(labelled)))
         if len(rows) < len(labelled):
             return np.concatenate([operator.columns(part, tolerance)[labelled].T for part in in_parts(rows)])
         return np.hstack([operator.columns(part, tolerance)[rows] for part in in_parts(labelled)])

@@ -28,6 +28,8 @@ def check_target(table: pl.DataFrame, target: str) -> None:
 def check_not_full(
     target: str, classes: list[Any], given: NDArray[np.integer], advice: str = "empty the cells that are to be filled"
 ) -> None:
+    if not len(given):
+        raise TableError("The table holds no rows; give one with rows to label.")
     if (given >= 0).all():
         signs = "".join(f" If {label} means no label, say --unlabelled {label}." for label in doubtful(classes))
         raise TableError(f"Every row of {target!r} has a label already; {advice}.{signs}")

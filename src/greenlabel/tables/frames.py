@@ -20,7 +20,7 @@ def as_polars(frame: Any) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise TableError(f"label_table takes a pandas or polars frame, got {type(frame).__name__}; make one of it.")
+        raise TableError(f"a table is a pandas or polars frame, got {type(frame).__name__}; make one of it.")
     names = pandas_names(frame)
     check_names(names)
     return pl.DataFrame([_as_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
