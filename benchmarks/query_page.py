@@ -226,7 +226,8 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
     return "\n\n".join(
         [
             "# Which rows to label: learning curves",
-            f"Measured until {day} on {machine()}: our rule at commit {ours}, from {DRAWS} starts at {starts},\n"
+            f"Measured until {day} on {machine()}: our rule at commit {ours},\n"
+            f"from {DRAWS} starts at {starts},\n"
             f"random rows at {drawn}, other rules at {peers}.\n"
             "`python benchmarks/queries.py` writes this page.\n"
             "Accuracy of `GreenClassifier()` on the rows without a label. Chosen rows are those of `suggest(X)` until\n"
@@ -238,8 +239,8 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
             "## Learning curves",
             curves(kept),
             "## How much of it is luck",
-            f"The same data with {DRAWS} values of `random_state`, on which the anchors hang; ± is the standard error. "
-            "Above it is 0.",
+            f"All rows with {DRAWS} values of `random_state`, on which the anchors hang; ± is the standard error.\n"
+            "The table above is for `random_state=0`.",
             by_start(kept),
             f"Ours once and {SAMPLE_DRAWS} random draws on each of {SAMPLES} samples of the rows "
             f"({SAMPLE_SHARE:.0%} of them, at most {SAMPLE_ROWS:,}). Where the graph says little about the\nclasses, "
