@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from basics import load, title_of
 from greenlabel import BlendedClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.labels.shares import read_shares, refine
-from measures import DRAWS, load, title_of
+from measures import DRAWS
 from run import commit, machine, markdown
 
 FOLDER = Path(__file__).parent

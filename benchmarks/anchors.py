@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from basics import load
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
 from many_anchors import DRAWS, MILLION, accuracy, measure, rows_in
-from measures import load
 from run import commit
 from scale import fill, markdown
 

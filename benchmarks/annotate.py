@@ -24,9 +24,10 @@ from uuid import uuid4
 import numpy as np
 import psutil
 
+from basics import load
 from greenlabel.annotate.session.session import Session
 from greenlabel.datasets import digits
-from measures import load, mixture
+from measures import mixture
 from run import commit, machine, markdown
 
 FOLDER = Path(__file__).parent

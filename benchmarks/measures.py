@@ -8,7 +8,6 @@ A measure returns {name: number}. Times that are compared are taken in one proce
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -16,13 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from importlib import import_module
-from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
-import psutil
 
+from basics import Array, load, peak_beyond
 from command_line import predicting, quick_start, streaming
 from greenlabel import AnchoredGreenClassifier, GreenClassifier, explain
 from greenlabel._common.stages import OTHER, Stages
@@ -31,30 +29,9 @@ from greenlabel.metrics import unlabelled_accuracy
 
 ROUNDS = 3
 DRAWS = 5
-TITLES = {  # as the paper calls its data sets
-    "meu_mobile_ksd": "MobileKSD",
-    "crowdsourced_mapping": "CsMap",
-    "phishing_websites": "PhishingWeb",
-    "usps": "USPS",
-    "mnist": "MNIST",
-}
-Array = np.ndarray[Any, Any]
 
 
 # Data
-
-
-def load(name: str) -> tuple[Array, Array]:
-    folder = os.environ.get("GREENLABEL_DATA")
-    if not folder:
-        raise SystemExit("GREENLABEL_DATA is not set; point it at the folder of the paper's data sets (.npz).")
-    with np.load(Path(folder) / f"{name}.npz") as file:
-        return file["X"].astype(np.float32), file["y"].astype(int)
-
-
-def title_of(name: str) -> str:
-    """What pages call a data set."""
-    return TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 def mixture(n: int, d: int = 64, c: int = 10) -> tuple[Array, Array]:
@@ -88,13 +65,6 @@ def bare_product(X: Array) -> float:
     """Seconds of X P', the floor of the search. Taken first: threads of a search before it would slow it down."""
     P = X[:1024].copy()
     return best_in_turns(lambda: X @ P.T)[0]
-
-
-def peak_beyond(job: Callable[[], Any]) -> float:
-    """Bytes that the process takes at its peak during the job, beyond what it held before."""
-    before = psutil.Process().memory_info().rss
-    job()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
 
 
 def fit_all(model: Any, X: Array, y: Array) -> Any:

@@ -8,6 +8,7 @@ greenlabel's k-NN graph (k = 10), and their time is what comes after it.
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from greenlabel import GreenClassifier
+from basics import load, peak_beyond
 from greenlabel.datasets import keep_labels
-from measures import load, peak_beyond
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +44,8 @@ def compared(job: Callable[[], Array], y: Array, few: Array, *, has_graph: bool 
 
 
 def greenlabel() -> dict[str, Any]:
+    from greenlabel import GreenClassifier
+
     X, y, few = task()
     return compared(lambda: GreenClassifier(10, random_state=0).fit(X, few).transduction_, y, few)
 
@@ -51,6 +53,7 @@ def greenlabel() -> dict[str, Any]:
 def label_spreading() -> dict[str, float]:
     from sklearn.semi_supervised import LabelSpreading
 
+    assert "faiss" not in sys.modules, "with faiss loaded scikit-learn would search on one thread"
     X, y, few = task()
 
     def job() -> Array:
@@ -62,6 +65,8 @@ def label_spreading() -> dict[str, float]:
 
 def shared_graph(X: Array, few: Array) -> sp.csr_matrix:
     """greenlabel's graph, as an old-style matrix with long indices, which the peers expect."""
+    from greenlabel import GreenClassifier
+
     return sp.csr_matrix(GreenClassifier(10, random_state=0).fit(X, few).graph_.S)
 
 
@@ -92,6 +97,8 @@ def page_rank() -> dict[str, float]:
 
 def same_graph() -> dict[str, float]:
     """greenlabel after the graph, to compare with the peers that start there."""
+    from greenlabel import GreenClassifier
+
     X, y, few = task()
     W = shared_graph(X, few)
     return compared(lambda: GreenClassifier(graph="precomputed").fit(W, few).transduction_, y, few, has_graph=True)

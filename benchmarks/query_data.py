@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from accuracy import PAPERS
+from basics import load
 from greenlabel.graph.scaling import find_scaling
-from measures import load
 
 DRAWS = 10
 MAX_ROWS = 20_000

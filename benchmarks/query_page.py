@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from measures import title_of
+from basics import title_of
 from query_data import (
     DRAWS,
     MAX_ROWS,

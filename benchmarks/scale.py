@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
+from basics import Array, load
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
 from greenlabel.datasets import keep_labels
 from greenlabel.graph.distances import row_blocks
-from measures import Array, load
 from run import commit
 
 FOLDER = Path(__file__).parent

@@ -19,9 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
+from basics import title_of
 from estimates import real_data
 from greenlabel import BlendedClassifier, GreenClassifier, suspects
-from measures import title_of
 from run import commit, machine, markdown
 
 DATA = ["digits", "wine", "breast_cancer", "balance", "usps", "crowdsourced_mapping", "phishing_websites"]
