@@ -61,6 +61,8 @@ def can_multiply(A: sp.csr_array) -> bool:
 
 
 class CompiledSteps:
+    """Steps by the library, on lines of columns."""
+
     def __init__(self, r: Singles, P: sp.csr_array | None):
         self.r, self.x, self.p = r, np.zeros_like(r), np.zeros_like(r)
         self._q, self._library = np.empty_like(r), library()

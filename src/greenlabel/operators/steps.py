@@ -60,6 +60,8 @@ class Steps(Protocol):
 
 
 class NumpySteps:
+    """Steps by NumPy and SciPy."""
+
     def __init__(self, r: Singles, P: sp.csr_array | None):
         self.r, self.x, self.p = r, np.zeros_like(r), np.zeros_like(r)
         self._P, self._parts_of_P = P, dict[int, sp.csr_array]()
