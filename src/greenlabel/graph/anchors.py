@@ -42,6 +42,7 @@ PART_VALUES = 2**18  # coordinates of groups that are split together
 FEW_SHARE, FEW_ANCHORS = 4, 2048  # few anchors: one in FEW_SHARE rows, up to FEW_ANCHORS
 MIN_ANCHORS = 6  # times n_neighbors: with edges to most anchors, all rows would look alike
 ROWS_PER_ANCHOR = 48  # more rows per anchor do not move the anchors
+COLUMNS_AT_ONCE = 256  # of the means of groups, which threads share out
 MEAN_ANCHORS = 8192  # beyond so many, rows are better anchors than means
 MEAN_ROWS = 8  # of fewer rows than these; means of more leave out what rows have of noise
 ALL_ROWS = 1024  # n_anchors="auto": all of so many rows,
@@ -191,17 +192,16 @@ def group_means(X: Any, rows: Ints, group: Ints, m: int) -> Any:
     if sp.issparse(X):
         member = sp.csr_array((1 / counts[group], (group, np.arange(len(rows)))), shape=(m, len(rows)))
         return (member @ X[rows]).tocsr()
-    order, start = np.argsort(group, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
-    P = np.empty((m, X.shape[1]), working(X[:1]).dtype)
+    total, d = np.zeros((m, X.shape[1])), X.shape[1]
 
-    def take_means(groups: slice) -> None:
-        ends = start[groups.start : groups.stop + 1]
-        inside, size = order[ends[0] : ends[-1]], ends[-1] - ends[0]
-        member = sp.csr_array((np.ones(size), np.arange(size), ends - ends[0]), shape=(len(ends) - 1, size))
-        P[groups] = member @ working(X[rows[inside]]) / counts[groups, None]
+    def add_up(columns: slice) -> None:
+        for part in row_blocks(len(rows), d):
+            size = part.stop - part.start
+            member = sp.csr_array((np.ones(size), (group[part], np.arange(size))), shape=(m, size))
+            total[:, columns] += member @ working(X[rows[part], columns])
 
-    in_parallel(take_means, row_blocks(m, X.shape[1] * -(-len(rows) // m)))
-    return P
+    in_parallel(add_up, [slice(start, start + COLUMNS_AT_ONCE) for start in range(0, d, COLUMNS_AT_ONCE)])
+    return working((total / counts[:, None]).astype(working(X[:1]).dtype))
 
 
 def bkhk(X: Any, rows: Ints, m: int, projection: Projection | None, rng: np.random.Generator) -> Any:

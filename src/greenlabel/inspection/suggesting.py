@@ -127,7 +127,7 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     [0, 1]
     """
     check_integer("n", n, 1)
-    if isinstance(model_or_X, TransductiveClassifier) or is_a_model(model_or_X):
+    if is_a_model(model_or_X):
         return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
     look = _sketch_of_rows(model_or_X, random_state)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
