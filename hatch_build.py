@@ -1,4 +1,4 @@
-"""Compiles the steps of conjugate gradients into the wheel where there is a C compiler; without one the wheel is pure.
+"""Compiles the kernels into the wheel where there is a C compiler; without one the wheel is pure.
 
 The library needs nothing but a processor: no header of Python, no other library. So one wheel serves every Python on a
 platform (py3-none-PLATFORM). GREENLABEL_PURE=1 asks for the pure wheel in any case.
@@ -16,12 +16,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-FOLDER, SOURCE, LIBRARY = Path("src/greenlabel/operators"), "steps.c", "_steps.so"
+FOLDER, SOURCE, LIBRARY = Path("src/greenlabel/kernels"), "library.c", "_library.so"
 # Each operation is rounded by itself, as in NumPy: results are the same to the bit on every processor.
 FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared"]
 
 
-class CompiledSteps(BuildHookInterface[Any]):
+class CompiledKernels(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -32,10 +32,10 @@ class CompiledSteps(BuildHookInterface[Any]):
         library = (source.parent if is_editable else Path(self._elsewhere.name)) / LIBRARY
         trouble = compiled(source, library)
         if trouble:
-            self.app.display_warning(f"greenlabel is built without compiled steps, large graphs take longer: {trouble}")
+            self.app.display_warning(f"greenlabel is built without compiled kernels, large data take longer: {trouble}")
             return
         if not is_editable:
-            build_data["force_include"][str(library)] = f"greenlabel/operators/{LIBRARY}"
+            build_data["force_include"][str(library)] = f"greenlabel/kernels/{LIBRARY}"
         build_data["tag"] = f"py3-none-{platform_tag()}"
         build_data["pure_python"] = False
 

@@ -1,4 +1,7 @@
-"""Compiled steps against those in NumPy: the same to the bit. Without a compiler nothing but time is lost."""
+"""Compiled steps against those in NumPy: the same to the bit, for every kind of processor that this machine can be.
+
+Without a compiler nothing but time is lost.
+"""
 
 import os
 import platform
@@ -10,11 +13,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from greenlabel import kernels
 from greenlabel._common.threads import Team
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
-from greenlabel.operators import compiled, mixed_precision, steps
-from greenlabel.operators.compiled import CompiledSteps, can_multiply, library
+from greenlabel.kernels import library
+from greenlabel.operators import compiled_steps, mixed_precision, steps
+from greenlabel.operators.compiled_steps import CompiledSteps, can_multiply
 from greenlabel.operators.conjugate_gradients import SparseSystem
 from greenlabel.operators.mixed_precision import row_parts
 from greenlabel.operators.steps import NumpySteps
@@ -27,7 +32,8 @@ else:  # SciPy's products are fused with their sums there
         assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-needs_library = pytest.mark.skipif(library() is None, reason="no compiled steps are installed: no C compiler was there")
+needs_library = pytest.mark.skipif(library() is None, reason="no kernels are installed: no C compiler was there")
+WIDTHS = [width for width in kernels.WIDTHS if library(width)]  # of processors
 
 
 def test_they_are_installed_where_there_is_a_compiler():
@@ -65,10 +71,17 @@ def state_after_each_step(kind, A, P, r, p, y, factors, size):
 
 
 @needs_library
+def test_every_machine_can_do_what_narrower_ones_do():
+    assert [width for width in kernels.WIDTHS if width <= WIDTHS[0]] == WIDTHS
+    assert WIDTHS[-1] == 4
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("has_groups", [False, True])
 @pytest.mark.parametrize("c", [1, 2, 16, 17, 40])
 @pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 128, 300])
-def test_each_step_is_the_same_to_the_bit(monkeypatch, rng, n, c, has_groups):
+def test_each_step_is_the_same_to_the_bit(monkeypatch, rng, n, c, has_groups, width):
+    monkeypatch.setattr(compiled_steps, "library", lambda: library(width))
     monkeypatch.setattr(steps, "SUM_ROWS", 64)
     monkeypatch.setattr(steps, "SLAB_ROWS", 24)
     A = sp.random_array((n, n), density=0.2, rng=rng, dtype=np.float32, format="csr")
@@ -105,14 +118,14 @@ def looked_up_anew():
 
 
 def test_a_file_that_is_no_library_is_none(looked_up_anew, tmp_path):
-    text = tmp_path / "_steps.so"
+    text = tmp_path / "_library.so"
     text.write_text("no library")
-    assert library(text) is None
-    assert library(tmp_path / "nowhere.so") is None
+    assert library(path=text) is None
+    assert library(path=tmp_path / "nowhere.so") is None
 
 
 def test_without_a_library_that_fits_numpy_does_the_work(looked_up_anew, monkeypatch):
-    monkeypatch.setattr(compiled, "INTERFACE", -1)  # as if it were made from another steps.c
+    monkeypatch.setattr(kernels, "INTERFACE", -1)  # as if it were made from another library.c
     A = sp.csr_array(np.diag([1.0, 2.0, 4.0]))
     assert not can_multiply(A)
     with Team(1) as team:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
-from greenlabel.graph import anchor_search, clusters, distances, neighbors
+from greenlabel.graph import anchor_search, clusters, compiled_search, distances, neighbors, products
 from greenlabel.operators.mixed_precision import MixedPrecision
 
 
@@ -30,9 +30,9 @@ def fit(rows, n):
 @pytest.mark.slow
 def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypatch):
     compared = []
-    nearest = neighbors.nearest_points
+    nearest = products.nearest_points
     monkeypatch.setattr(
-        neighbors, "nearest_points", lambda X, P, w: compared.append(len(X) * len(P)) or nearest(X, P, w)
+        products, "nearest_points", lambda X, P, w: compared.append(len(X) * len(P)) or nearest(X, P, w)
     )
     for n in (65_536 + 1, 80_000):  # beyond the size that is searched in double precision
         compared.clear()
@@ -42,7 +42,8 @@ def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypat
 
 def test_a_row_is_compared_with_about_as_many_points_however_many_there_are(rng, monkeypatch):
     monkeypatch.setattr(anchor_search, "POINTS_PER_CLUSTER", 10)
-    look = clusters.ClusteredPoints.in_cluster
+    monkeypatch.setattr(compiled_search, "library", lambda: None)  # both ways look into the same clusters
+    look = clusters.ByProducts.in_cluster
     compared = []
 
     def counted(points, cluster, rows, queries, bound):
@@ -50,7 +51,7 @@ def test_a_row_is_compared_with_about_as_many_points_however_many_there_are(rng,
         compared.append(len(rows) * np.count_nonzero(points_search.group == cluster))
         return found
 
-    monkeypatch.setattr(clusters.ClusteredPoints, "in_cluster", counted)
+    monkeypatch.setattr(clusters.ByProducts, "in_cluster", counted)
     per_row = []
     for m in (4_000, 16_000):
         points_search = anchor_search.InvertedSearch(rng.normal(size=(m, 3)))

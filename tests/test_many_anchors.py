@@ -14,7 +14,8 @@ from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import GraphError
 from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
 from greenlabel.graph.anchors import few_number, usual_number
-from greenlabel.graph.clusters import ClusteredPoints, sorted_pairs
+from greenlabel.graph.clusters import sorted_pairs
+from greenlabel.graph.compiled_search import clustered_points
 from greenlabel.graph.mixing import GramSum, Near, SparseGramSum
 from greenlabel.graph.neighbors import Search
 from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
@@ -187,16 +188,14 @@ def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monk
     """Coordinates of points, of centres and of rows, so that no product is rounded; rows may be far from all points."""
     seen = []
 
-    class Points(ClusteredPoints):
-        def __init__(self, Q, nearest, group):
-            seen.extend((Q, nearest.centres[:, :-1]))
-            super().__init__(Q, nearest, group)
+    def watched(Q, nearest, group):
+        seen.extend((Q, nearest.centres[:, :-1]))
+        points = clustered_points(Q, nearest, group)
+        candidates = points.candidates
+        monkeypatch.setattr(points, "candidates", lambda Q, *words: seen.append(Q) or candidates(Q, *words))
+        return points
 
-        def candidates(self, Q, cluster, wanted):
-            seen.append(Q)
-            return super().candidates(Q, cluster, wanted)
-
-    monkeypatch.setattr("greenlabel.graph.anchor_search.ClusteredPoints", Points)
+    monkeypatch.setattr("greenlabel.graph.anchor_search.clustered_points", watched)
     P = (scale * rng.normal(size=(2000, 9))).astype(np.float32)
     InvertedSearch(P).nearest(np.concatenate([P[:50] + 0.3 * scale, 1e5 * P[50:60]]), 4)
     points, centres, rows = seen

@@ -9,9 +9,10 @@ from threadpoolctl import threadpool_limits
 from greenlabel._common.threads import Team
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
+from greenlabel.kernels import library
 from greenlabel.operators import mixed_precision, steps
 from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
-from greenlabel.operators.compiled import can_multiply, library
+from greenlabel.operators.compiled_steps import can_multiply
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
 from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single, row_parts
 from greenlabel.operators.steps import ColumnFactors, added_up, column_sums

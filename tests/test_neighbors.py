@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from greenlabel.graph import clusters, distances, neighbors
+from greenlabel.graph import clusters, compiled_search, distances, neighbors
+from greenlabel.graph.compiled_search import clustered_points
 from greenlabel.graph.distances import pair_distances, row_blocks, working
 from greenlabel.graph.neighbors import (
     ClusterSearch,
@@ -20,7 +21,17 @@ from greenlabel.graph.neighbors import (
     graph_search,
 )
 from greenlabel.graph.projection import principal_axes
+from greenlabel.kernels import library
 from helpers import reference
+
+
+@pytest.fixture(autouse=True, params=["NumPy", "compiled"])
+def way(request, monkeypatch):
+    """By NumPy alone, and with what is compiled where that is installed."""
+    if request.param == "NumPy":
+        monkeypatch.setattr(compiled_search, "library", lambda: None)
+    elif library() is None:
+        pytest.skip("this installation has no kernels: no C compiler was there")
 
 
 def exact_searches(P):
@@ -131,12 +142,12 @@ def test_the_cluster_search_finds_nearly_all_neighbours_and_exact_distances(rng)
 
 @pytest.mark.parametrize("wanted", [1, 7, 40])
 def test_rows_that_look_into_all_clusters_find_the_nearest_of_all_points(rng, monkeypatch, wanted):
-    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(compiled_search, "ROWS_AT_ONCE", 64)
     monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 14)
     Q = rng.normal(size=(300, 4)).astype(np.float32)
     centres, group = Q[:14].copy(), rng.integers(0, 13, 300)  # no clusters at all, and one without points
-    rows = clusters.ClusteredPoints(Q, clusters.NearestCentres(centres), group)
-    found = np.concatenate([rows.candidates_of_own(block, wanted) for block in rows.blocks()])
+    rows = clustered_points(Q, clusters.NearestCentres(centres), group)
+    found = rows.candidates(Q[rows.order], group[rows.order], wanted)
     dist2 = reference.squared_distances(Q, Q)
     assert_allclose(
         np.take_along_axis(dist2[rows.order], found, axis=1), np.sort(dist2[rows.order])[:, :wanted], atol=1e-5
@@ -147,15 +158,16 @@ def test_rows_that_look_into_all_clusters_find_the_nearest_of_all_points(rng, mo
 def test_rows_in_clusters_of_few_points_have_fewer_candidates(rng, monkeypatch):
     monkeypatch.setattr(clusters, "CLUSTERS_PROBED", 2)
     Q = (np.arange(30)[:, None] // 3 * 100 + rng.uniform(size=(30, 2))).astype(np.float32)  # ten clusters of three
-    rows = clusters.ClusteredPoints(Q, clusters.NearestCentres(Q[::3].copy()), np.arange(30) // 3)
-    found = np.concatenate([rows.candidates_of_own(block, 10) for block in rows.blocks()])
+    rows = clustered_points(Q, clusters.NearestCentres(Q[::3].copy()), np.arange(30) // 3)
+    found = rows.candidates(Q, np.arange(30) // 3, 10)
     assert (found[:, :6] >= 0).all()
     assert (found[:, 6:] == -1).all()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_the_points_find_each_other_as_well_as_rows_one_by_one(rng, monkeypatch, n_threads):
-    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 512)
+    monkeypatch.setattr(clusters.ByProducts, "rows_of_block", 512)
+    monkeypatch.setattr(compiled_search.CompiledClusters, "rows_of_block", 512)
     X = (rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 30)) + 0.1 * rng.normal(size=(4000, 30))).astype(np.float32)
     exact = FlatSearch(X).nearest_to_own(10)[1]
     search = ClusterSearch(X, principal_axes(X, 8), seed=0)

@@ -147,8 +147,8 @@ def test_wheel_and_sdist_hold_what_they_should(packages):
 @pytest.mark.parametrize(
     ("setting", "reason"), [({"PATH": ""}, "no C compiler was found"), ({"GREENLABEL_PURE": "1"}, "not wanted")]
 )
-def test_the_wheel_carries_compiled_steps_and_without_a_compiler_it_is_pure(packages, tmp_path, setting, reason):
-    library = "greenlabel/operators/_steps.so"
+def test_the_wheel_carries_compiled_kernels_and_without_a_compiler_it_is_pure(packages, tmp_path, setting, reason):
+    library = "greenlabel/kernels/_library.so"
     wheel = packages[0]
     assert re.search(r"-py3-none-(?!any)\w+\.whl$", wheel.name)
     assert library in zipfile.ZipFile(wheel).namelist()
@@ -158,7 +158,7 @@ def test_the_wheel_carries_compiled_steps_and_without_a_compiler_it_is_pure(pack
     words = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(source)]
     without = {name: value for name, value in os.environ.items() if name != "CC"} | setting
     built = subprocess.run(words, env=without, capture_output=True, text=True, check=True)
-    assert "without compiled steps" in (said := built.stdout + built.stderr)
+    assert "without compiled kernels" in (said := built.stdout + built.stderr)
     assert reason in said
     (pure,) = tmp_path.glob("*.whl")
     assert pure.name.endswith("-py3-none-any.whl")

@@ -19,10 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
-from greenlabel.graph.clusters import ClusteredPoints, NearestCentres
+from greenlabel.graph.candidates import Found, closest, nearest_candidates, redo
+from greenlabel.graph.clusters import NearestCentres
+from greenlabel.graph.compiled_search import clustered_points
 from greenlabel.graph.distances import BLOCK_VALUES, pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.kmeans import cluster_centres
-from greenlabel.graph.neighbors import Found, Search, exact_search, nearest_candidates, redo
+from greenlabel.graph.neighbors import Search, exact_search
 from greenlabel.graph.projection import COPIES, SAMPLE_ROWS, Projection, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -56,7 +58,7 @@ class InvertedSearch(Search):
         self._unit = _unit_of(Q)
         nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
         self.group = nearest.of_many(Q)
-        self._points = ClusteredPoints(Q, nearest, self.group)
+        self._points = clustered_points(Q, nearest, self.group)
 
     @classmethod
     def restored(cls, P: Floats, projection: Projection, centres: Floats, group: Ints) -> "InvertedSearch":
@@ -66,7 +68,7 @@ class InvertedSearch(Search):
         search.centres, search.group = np.ascontiguousarray(centres, np.float32), np.asarray(group, np.int64)
         Q = search._coordinates(P)
         search._unit = _unit_of(Q)
-        search._points = ClusteredPoints(search._whole(Q), NearestCentres(search._whole(search.centres)), search.group)
+        search._points = clustered_points(search._whole(Q), NearestCentres(search._whole(search.centres)), search.group)
         return search
 
     def _coordinates(self, X: Floats) -> NDArray[np.float64]:
@@ -94,15 +96,8 @@ class InvertedSearch(Search):
         order = np.argsort(cluster, kind="stable")  # near rows one after the other find points in the cache
         candidates = self._points.candidates(Q[order], cluster[order], wanted)
         dist2, index = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-        for part in row_blocks(len(X), COPIES * X.shape[1]):
-            rows = order[part]
-            dist2[rows], index[rows] = self._among(X[rows], candidates[part], k, None if own is None else own[rows])
-        return dist2, index
-
-    def _among(self, X: Floats, candidates: Ints, k: int, own: Ints | None) -> Found:
-        """The nearest of the candidates; a row that has too few is compared with all points."""
-        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        return redo(found, ~np.isfinite(found[0][:, -1]), self._among_all, X, own)
+        dist2[order], index[order] = closest(X, self.P, candidates, k, None if own is None else own[order], order)
+        return redo((dist2, index), index[:, -1] < 0, self._among_all, X, own)
 
     def _among_all(self, X: Floats, k: int, own: Ints | None) -> Found:
         """Where the clusters hold too few points: all of them, row by row."""

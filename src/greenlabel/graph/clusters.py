@@ -69,31 +69,37 @@ class NearestCentres:
 
 
 class ClusteredPoints:
-    """Points in the order of their clusters, ready to be compared with rows."""
+    """Points in the order of their clusters. A subclass compares them with rows."""
 
-    def __init__(self, Q: Floats, nearest: NearestCentres, group: Ints):
+    rows_of_block = ROWS_AT_ONCE
+
+    def __init__(self, nearest: NearestCentres, group: Ints):
         self.nearest, self.order = nearest, np.argsort(group, kind="stable")
-        self._start = np.searchsorted(group[self.order], np.arange(len(nearest.centres) + 1))
-        self._points = with_half_norms(Q, self.order)
+        self.sizes = np.bincount(group, minlength=len(nearest.centres))
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the points in their order here."""
-        n = len(self.order)
-        return (slice(start, min(start + ROWS_AT_ONCE, n)) for start in range(0, n, ROWS_AT_ONCE))
-
-    def candidates_of_own(self, block: slice, wanted: int) -> Ints:
-        """The same for some of the points, in their order here."""
-        cluster = np.searchsorted(self._start, np.arange(block.start, block.stop), side="right") - 1
-        return self._candidates(self._points[block], cluster, wanted)
+        n, size = len(self.order), self.rows_of_block
+        return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
     def candidates(self, Q: Floats, cluster: Ints, wanted: int) -> Ints:
         """Numbers of points (r, wanted), nearest first; -1 where there are no more.
 
         ``cluster`` (r,) is the one nearest to each row of Q (r, a), ascending.
         """
-        return self._candidates(with_half_norms(Q), cluster, wanted)
+        raise NotImplementedError
 
-    def _candidates(self, rows: Floats, cluster: Ints, wanted: int) -> Ints:
+
+class ByProducts(ClusteredPoints):
+    """Candidates by products of matrices, chosen by NumPy."""
+
+    def __init__(self, Q: Floats, nearest: NearestCentres, group: Ints):
+        super().__init__(nearest, group)
+        self._start = np.concatenate([[0], np.cumsum(self.sizes)])
+        self._points = with_half_norms(Q, self.order)
+
+    def candidates(self, Q: Floats, cluster: Ints, wanted: int) -> Ints:
+        rows = with_half_norms(Q)
         queries = as_queries(rows)
         bound, probing, probed = self._bounds_and_probes(queries, cluster, wanted)
         found = [self.in_cluster(each, looking, queries, bound) for each, looking in by_cluster(probing, probed)]

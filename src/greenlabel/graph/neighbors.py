@@ -20,7 +20,6 @@ on one thread, and what rounding could decide is decided by direct difference.
 X (n, d) rows whose neighbours are wanted     P (m, d) points that are searched     k neighbours
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -30,15 +29,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
-from greenlabel.graph.clusters import CLUSTERS_PROBED, ClusteredPoints, NearestCentres
+from greenlabel.graph.candidates import Found, closest, nearest_candidates, nearest_pairs, redo
+from greenlabel.graph.clusters import CLUSTERS_PROBED, NearestCentres
+from greenlabel.graph.compiled_search import clustered_points, comparable
 from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.kmeans import cluster_centres
-from greenlabel.graph.products import nearest_points, with_half_norms
+from greenlabel.graph.products import Points
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
-Found = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 FLOAT64_PAIRS = 2**24  # (row, point) pairs up to which double precision costs next to nothing
 EXACT_OPERATIONS = 1e11  # multiplications up to which a k-NN graph is searched exactly (about two seconds)
@@ -63,28 +63,6 @@ def copy_numbers(P: Any) -> Ints:
     copy = np.empty(len(order), np.intp)
     copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return copy
-
-
-def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own: Ints | None) -> Found:
-    """The k nearest candidates of each row; ``own`` holds the index of each row among the points."""
-    dist2[candidates < 0] = np.inf  # faiss marks a candidate that it did not find
-    if own is not None:
-        dist2[candidates == own[:, None]] = np.inf
-    order = np.lexsort((candidates, dist2), axis=1)[:, :k]
-    return np.take_along_axis(dist2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
-
-
-def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | None) -> Found:
-    """The same for candidates as pairs: any number of them per row, at least k, ``row`` ascending."""
-    dist2 = np.empty(len(row))
-    for part in row_blocks(len(row), X.shape[1]):
-        dist2[part] = pair_distances(X[row[part]], P, point[part, None])[:, 0]
-    if own is not None:
-        dist2[point == own[row]] = np.inf
-    order = np.lexsort((point, dist2, row))
-    first = np.searchsorted(row, np.arange(X.shape[0]))
-    chosen = order[first[:, None] + np.arange(k)]
-    return dist2[chosen], point[chosen]
 
 
 class Search:
@@ -128,14 +106,6 @@ class Search:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-
-
-def redo(found: Found, rows: NDArray[np.bool_], careful: Callable[..., Found], X: Any, own: Ints | None) -> Found:
-    """What was found, with the marked rows as a more careful search finds them."""
-    dist2, index = found
-    if rows.any():
-        dist2[rows], index[rows] = careful(X[rows], dist2.shape[1], None if own is None else own[rows])
-    return dist2, index
 
 
 class Float64Search(Search):
@@ -183,7 +153,7 @@ class FlatSearch(Search):
     def __init__(self, P: Floats):
         super().__init__(P)
         self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
-        self._centred = with_half_norms(centre(P, self._mean))
+        self._centred = Points(centre(P, self._mean))
 
     def values_per_row(self, X: Any, k: int) -> int:
         """At least so many that narrow rows, too, make blocks for all threads."""
@@ -203,7 +173,7 @@ class FlatSearch(Search):
     def _among(self, wanted: int, X: Floats, k: int, own: Ints | None) -> tuple[Found, NDArray[np.bool_]]:
         """The nearest of ``wanted`` candidates, and the rows for which no proof says that these are the neighbours."""
         centred = centre(X, self._mean)
-        _, candidates = nearest_points(centred, self._centred, min(wanted, len(self.P)))
+        _, candidates = self._centred.nearest(centred, min(wanted, len(self.P)))
         dist2 = pair_distances(X, self.P, candidates)
         last = dist2.max(axis=1)
         found = nearest_candidates(dist2, candidates, k, own)
@@ -229,7 +199,7 @@ class ReducedSearch(Search):
         self.flat = FlatSearch(P)
         self.projection = projection
         self._axes = np.ascontiguousarray(projection.axes, dtype=np.float32)
-        self._reduced = with_half_norms(self._reduce(P)[0])
+        self._reduced = comparable(self._reduce(P)[0])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"P": self.P, "projection": self.projection}
@@ -244,8 +214,8 @@ class ReducedSearch(Search):
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         Q, slack = self._reduce(X)
-        bound, candidates = nearest_points(Q, self._reduced, min(2 * k + (own is not None) + SPARE, len(self.P)))
-        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
+        bound, candidates = self._reduced.nearest(Q, min(2 * k + (own is not None) + SPARE, len(self.P)))
+        found = closest(X, self.P, candidates, k, own)
         # A remainder off by e moves the bound at distance D by at most 2 sqrt(e D) + e.
         farthest = found[0][:, -1]
         unproven = bound[:, -1] <= farthest + 2 * np.sqrt(slack * farthest) + slack
@@ -287,19 +257,17 @@ class ClusterSearch(Search):
 
     def nearest_to_own(self, k: int) -> Found:
         Q, self._Q = self._coordinates() if self._Q is None else self._Q, None
-        points = ClusteredPoints(Q, self._nearest, self.group)
-        del Q
+        points = clustered_points(Q, self._nearest, self.group)
         n = len(self.P)
         dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
 
         def search(block: slice) -> None:
-            candidates = points.candidates_of_own(block, self._n_candidates(k, True))
-            for part in row_blocks(len(candidates), self.P.shape[1]):
-                own = points.order[block][part]
-                dist2[own], index[own] = self._among(self.P[own], candidates[part], k, own)
+            rows = points.order[block]
+            candidates = points.candidates(Q[rows], self.group[rows], self._n_candidates(k, True))
+            dist2[rows], index[rows] = closest(self.P, self.P, candidates, k, rows, rows)
 
         in_parallel(search, points.blocks())
-        return dist2, index
+        return redo((dist2, index), index[:, -1] < 0, self._in_full, self.P, np.arange(n))
 
     def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
         self._index  # noqa: B018 - made once, before threads ask for it
@@ -308,20 +276,17 @@ class ClusterSearch(Search):
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
         wanted = self._n_candidates(k, own is not None)
         _, candidates = self._index.search(coordinates(X, self.projection), wanted)
-        return self._among(X, candidates, k, own)
+        found = closest(X, self.P, candidates, k, own)
+        return redo(found, found[1][:, -1] < 0, self._in_full, X, own)
 
     def _n_candidates(self, k: int, is_own: bool) -> int:
         """Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone."""
         is_whole = self.projection.axes.shape[1] == self.P.shape[1]
         return min((k + SPARE if is_whole else CANDIDATES * k) + is_own, len(self.P))
 
-    def _among(self, X: Floats, candidates: Ints, k: int, own: Ints | None) -> Found:
-        """The nearest of the candidates; a row that has too few is searched in full."""
-        found = nearest_candidates(pair_distances(X, self.P, candidates), candidates, k, own)
-        return redo(found, ~np.isfinite(found[0][:, -1]), self._in_full, X, own)
-
     def _in_full(self, X: Floats, k: int, own: Ints | None) -> Found:
-        return self.flat.nearest(X, k, own)  # a copy of all points, made where a row needs it, and not before
+        """For a row that has too few candidates. A copy of all points is made where a row needs it, and not before."""
+        return self.flat.nearest(X, k, own)
 
     @cached_property
     def _index(self) -> Any:

@@ -23,11 +23,15 @@ POOL = 4  # numbers of which only the largest counts for a bound,
 MIN_POOLS = 4  # where there are so many times w of such pools
 
 
+def half_norms(Q: Floats) -> Floats:
+    return np.einsum("na,na->n", Q, Q) / 2
+
+
 def with_half_norms(Q: Floats, order: Ints | slice = slice(None)) -> Floats:
     """Rows q and |q|^2 / 2 (n, a + 1)."""
     found = np.empty((len(Q), Q.shape[1] + 1), Q.dtype)
     found[:, :-1] = Q[order]
-    found[:, -1] = np.einsum("na,na->n", found[:, :-1], found[:, :-1]) / 2
+    found[:, -1] = half_norms(found[:, :-1])
     return found
 
 
@@ -36,6 +40,16 @@ def as_queries(rows: Floats) -> Floats:
     queries = rows.copy()
     queries[:, -1] = -1
     return queries
+
+
+class Points:
+    """Points with their half norms, ready to be compared with rows."""
+
+    def __init__(self, P: Floats):
+        self._points = with_half_norms(P)
+
+    def nearest(self, Q: Floats, w: int) -> tuple[Floats, Ints]:
+        return nearest_points(Q, self._points, w)
 
 
 def nearest_points(Q: Floats, points: Floats, w: int) -> tuple[Floats, Ints]:
@@ -51,11 +65,11 @@ def nearest_points(Q: Floats, points: Floats, w: int) -> tuple[Floats, Ints]:
 
 def nearest_point(Q: Floats, points: Floats) -> Ints:
     """The number (n,) of the nearest point, the first of several; points come with their half norms (m, a + 1)."""
-    P, half_norms = points[:, :-1].T, points[:, -1]
+    P, halves = points[:, :-1].T, points[:, -1]
 
     def nearest(part: Floats) -> Ints:
         g = part @ P
-        g -= half_norms
+        g -= halves
         return np.argmax(g, axis=1)
 
     return np.concatenate([nearest(part) for part in _parts(Q, len(points))])

@@ -6,8 +6,8 @@ Single precision moves half the bytes, and carries a residual down by DROP befor
 when all do, what was found is added to X, the residual is taken anew in double precision, and conjugate gradients go on
 from it in the direction they had (*reliable updates*), so they need no more rounds than in double precision.
 
-Blocks of rows are worked on side by side (``steps``, or ``compiled``); the result is the same to the bit on any number
-of threads, and no column depends on another one.
+Blocks of rows are worked on side by side (``steps``, ``compiled_steps``); the result is the same to the bit on any
+number of threads, and no column depends on another one.
 
 R (n, c) right sides     X (n, c)     r, p, q (n, C) residual, direction and A p, C >= c columns in float32
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import Team
 from greenlabel.operators import steps
 from greenlabel.operators.coarse import CoarseSystem
-from greenlabel.operators.compiled import CompiledSteps, can_multiply
+from greenlabel.operators.compiled_steps import CompiledSteps, can_multiply
 from greenlabel.operators.steps import NumpySteps, Part, Steps, added_up, block_rows, column_sums, sum_by_halves
 
 Floats = NDArray[np.floating]

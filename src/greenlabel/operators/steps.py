@@ -6,7 +6,7 @@
 
 Blocks run side by side, each while it is in the processor's cache. Sums are taken over SUM_ROWS rows each, whatever the
 blocks, and always in the same order, so they are the same to the bit on any number of threads, and no column depends on
-another one. ``compiled`` does the same in half the time, to the bit on x86-64, where a compiler was at hand.
+another one. ``compiled_steps`` does the same in half the time, to the bit on x86-64, where a compiler was at hand.
 
 x, r, p, q (n, C) float32     step, beta (C,) one factor for each column     A (n, n)     P (n, m) one entry in each row
 """

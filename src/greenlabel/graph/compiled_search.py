@@ -1,0 +1,144 @@
+"""The comparisons of a search, compiled (kernels/search.h): several times as fast as products of matrices.
+
+    Lines(Q).nearest(...)     for  products.Points        all points
+    CompiledClusters          for  clusters.ByProducts    the points of the clusters near to a row
+    closest                   for  candidates.closest     a few of them, by direct difference
+
+A product of matrices is quick, but its numbers are written down, compared with a bound and sorted. Here each is
+compared with the last of a row's list while the processor still holds it, and most go no further. Sums are taken in
+another order than in a product: which of nearly equally near points comes first may differ, and nothing else.
+
+Q (n, q) coordinates     w points wanted for each row
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenlabel._common.threads import in_parallel
+from greenlabel.graph import clusters
+from greenlabel.graph.clusters import ByProducts, ClusteredPoints, NearestCentres
+from greenlabel.graph.products import Points, half_norms
+from greenlabel.kernels import LINE, address, library
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Found = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+NUMBERS = {np.dtype(np.float32): ("float", np.int32), np.dtype(np.float64): ("double", np.int64)}
+MAX_COORDINATES = 256  # beyond, a product of matrices, which may fuse its operations, gains on the comparisons
+ROWS_AT_ONCE = 256  # whose lists stay in the processor's cache,
+CACHE_BYTES = 2**18  # beside so much of the points
+ROWS_OF_BLOCK = 2**12  # of one thread
+LINES_OF_BLOCK = 2**8
+
+
+def comparable(Q: Floats) -> "Lines | Points":
+    """Points, ready for their nearest to be found in the fastest way that there is."""
+    return Lines(Q) if _fits(Q) else Points(Q)
+
+
+def clustered_points(Q: Floats, nearest: NearestCentres, group: Ints) -> ClusteredPoints:
+    """The same for points in clusters; ``group`` (n,) is the cluster of each."""
+    return CompiledClusters(Q, nearest, group) if _fits(Q) else ByProducts(Q, nearest, group)
+
+
+def _fits(Q: Floats) -> bool:
+    return library() is not None and Q.shape[1] <= MAX_COORDINATES and len(Q) < 2**31
+
+
+class Lines:
+    """Points, LINE of them together in memory, ready to be compared with rows.
+
+    Groups of points, if there are any, begin with a line each.
+    """
+
+    def __init__(self, Q: Floats, order: Ints | None = None, sizes: Ints | None = None):
+        order = np.arange(len(Q)) if order is None else order
+        sizes = np.array([len(Q)]) if sizes is None else sizes
+        self.first = np.concatenate([[0], np.cumsum(-(-sizes // LINE))]).astype(np.int64)  # line of each group
+        self._name, whole = NUMBERS[Q.dtype]
+        self.number = np.full(self.first[-1] * LINE, -1, whole)
+        ahead = LINE * self.first[:-1] - (np.cumsum(sizes) - sizes)  # of lines filled to the last place
+        self.number[np.arange(len(order)) + np.repeat(ahead, sizes)] = order
+        self.lines = np.empty((self.first[-1], Q.shape[1] + 1, LINE), Q.dtype)
+        self._pack(np.ascontiguousarray(Q))
+
+    def _pack(self, Q: Floats) -> None:
+        pack = self.function("pack")
+
+        def work(first: int) -> None:
+            n_lines = min(LINES_OF_BLOCK, len(self.lines) - first)
+            pack(n_lines, Q.shape[1], address(Q), address(self.number, first * LINE), address(self.lines[first]))
+
+        in_parallel(work, range(0, len(self.lines), LINES_OF_BLOCK))
+
+    def function(self, name: str) -> Any:
+        return getattr(library(), f"{name}_{self._name}")
+
+    def nearest(self, Q: Floats, w: int) -> tuple[Floats, Ints]:
+        """Squared distances and numbers (n, w) of the nearest points, nearest first, as exact as these sums are."""
+        Q = np.ascontiguousarray(Q, self.lines.dtype)
+        g, index = np.empty((len(Q), w), Q.dtype), np.empty((len(Q), w), np.int32)
+        lines_at_once = max(1, CACHE_BYTES // self.lines[:1].nbytes)
+        points = (len(self.lines), address(self.lines), address(self.number))
+        at_once = (ROWS_AT_ONCE, lines_at_once)
+        is_done = self.function("nearest")(*Q.shape, address(Q), *points, w, *at_once, address(g), address(index))
+        _check(is_done)
+        half_dist2 = np.maximum(half_norms(Q)[:, None] - g, 0)
+        return np.where(index >= 0, 2 * half_dist2, np.inf), index
+
+
+class CompiledClusters(ClusteredPoints):
+    """Points in the order of their clusters: candidates by the library."""
+
+    rows_of_block = ROWS_OF_BLOCK
+
+    def __init__(self, Q: Floats, nearest: NearestCentres, group: Ints):
+        super().__init__(nearest, group)
+        self._lines = Lines(Q, self.order, self.sizes)
+
+    @cached_property
+    def _around(self) -> tuple[Floats, Ints]:
+        """The centres, and the clusters near to each, as the library reads them."""
+        centres = np.ascontiguousarray(self.nearest.centres[:, :-1], self._lines.lines.dtype)
+        return centres, np.ascontiguousarray(self.nearest.near, self._lines.number.dtype)
+
+    def candidates(self, Q: Floats, cluster: Ints, wanted: int) -> Ints:
+        lines, (centres, near) = self._lines, self._around
+        Q = np.ascontiguousarray(Q, lines.lines.dtype)
+        first = np.flatnonzero(np.diff(cluster, prepend=-1))
+        start, of_run = np.append(first, len(cluster)).astype(np.int64), cluster[first].astype(np.int32)
+        found = np.empty((len(Q), wanted), np.int32)
+        rows = (len(first), address(start), address(of_run), Q.shape[1], address(Q))
+        points = (address(lines.lines), address(lines.number), address(lines.first))
+        n_probed = min(clusters.CLUSTERS_PROBED, near.shape[1])
+        around = (address(centres), address(near), near.shape[1], n_probed)
+        _check(lines.function("nearest_around")(*rows, *points, *around, wanted, ROWS_AT_ONCE, address(found)))
+        return found
+
+
+def can_compare(X: Any, P: Any) -> bool:
+    """Whether the library takes these rows and points."""
+    are_arrays = isinstance(X, np.ndarray) and isinstance(P, np.ndarray)
+    return are_arrays and X.dtype == P.dtype and P.dtype in NUMBERS and len(P) < 2**31 and library() is not None
+
+
+def closest(X: Floats, P: Floats, candidates: Ints, k: int, own: Ints | None = None, rows: Ints | None = None) -> Found:
+    X, P = np.ascontiguousarray(X), np.ascontiguousarray(P)
+    n, w = candidates.shape
+    chosen = np.ascontiguousarray(candidates, np.int32)
+    of_row = np.arange(n) if rows is None else np.ascontiguousarray(rows, np.int64)
+    own = None if own is None else np.ascontiguousarray(own, np.int64)
+    dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
+    nearest_of = getattr(library(), f"nearest_of_{NUMBERS[X.dtype][0]}")
+    of = (address(X), address(of_row), address(P), w, address(chosen), address(own))
+    nearest_of(n, X.shape[1], *of, k, address(dist2), address(index))
+    return dist2, index
+
+
+def _check(is_done: int) -> None:
+    if not is_done:
+        raise MemoryError("no memory is left for the lists of nearest points of some rows")

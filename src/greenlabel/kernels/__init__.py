@@ -1,0 +1,81 @@
+"""What is compiled from C, where a compiler was at hand: a small library, loaded once.
+
+    kernels = library()                   None where there is none, or none that fits
+    kernels.multiply(...)                 the function for this processor
+
+The build makes it of library.c (hatch_build.py). Without it NumPy does the work: nothing but time depends on it.
+operators/compiled_steps.py and graph/compiled_search.py call it, and say what their NumPy counterparts are.
+"""
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIBRARY = Path(__file__).with_name("_library.so")
+INTERFACE = 2  # the number of library.c that is called here
+LINE = 16  # numbers that belong together in memory
+WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
+
+
+class Sums(ctypes.Structure):
+    """How sums over rows are taken, for some of the steps."""
+
+    _fields_ = [
+        ("sum_rows", ctypes.c_int64),
+        ("slab_rows", ctypes.c_int64),
+        ("slab", ctypes.c_void_p),
+        ("sums", ctypes.c_void_p),
+    ]
+
+
+S, A = ctypes.c_int64, ctypes.c_void_p  # a size, the address of an array
+ARGUMENTS = {
+    "follow": [S, S, A, A, A],
+    "turn": [S, S, *[A] * 9],
+    "multiply": [S, S, *[A] * 6, Sums],
+    "move": [S, S, A, A, A, Sums],
+}
+ARGUMENTS_OF_SEARCHES = {  # each for float and for double
+    "pack": [S, S, A, A, A],
+    "nearest": [S, S, A, S, A, A, S, S, S, A, A],
+    "nearest_around": [S, A, A, S, *[A] * 6, S, S, S, S, A],
+    "nearest_of": [S, S, A, A, A, S, A, A, S, A, A],
+}
+ARGUMENTS |= {f"{name}_{of}": types for name, types in ARGUMENTS_OF_SEARCHES.items() for of in ("float", "double")}
+
+
+@cache
+def library(width: int | None = None, path: Path = LIBRARY) -> Any:
+    """The functions for processors of a width, by default for this one; None where there is no library that fits."""
+    try:
+        found = ctypes.CDLL(str(path))
+        if found.kernels_interface() != INTERFACE:
+            return None
+        widest = found.kernels_width()
+    except (OSError, AttributeError):  # not there, not for this machine, or not ours
+        return None
+    if (width or widest) > widest:
+        return None
+    functions = {name: getattr(found, f"{name}_{width or widest}") for name in ARGUMENTS}
+    for name, function in functions.items():
+        function.argtypes = ARGUMENTS[name]
+    return SimpleNamespace(**functions)
+
+
+def address(values: NDArray[Any] | None, index: int = 0) -> int | None:
+    """Where the index-th number of an array is; None where there is no array."""
+    return None if values is None else values.ctypes.data + index * values.itemsize
+
+
+def rounded_up(n: int) -> int:
+    """The numbers of as many whole lines as hold n."""
+    return -(-n // LINE) * LINE
+
+
+def single(values: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(values, np.float32)

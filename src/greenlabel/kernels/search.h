@@ -1,0 +1,279 @@
+/* The search of neighbours, for numbers of one precision: graph/compiled_search.py calls it.
+
+   A point is q coordinates and half its squared norm, a = q + 1 numbers. LINE points are a line, and lie transposed:
+   (a, LINE). A row is near a point where g = row'point - |point|^2 / 2 is large. Each g is added up by itself, so it
+   does not depend on what other rows and points there are. */
+
+#define NAMED(name) JOIN(JOIN(name, NUMBER), WIDTH)
+#define INSIDE PROCESSOR static inline __attribute__((always_inline))
+#define LANES (WIDTH * 4 / (int)sizeof(NUMBER)) /* of a vector */
+#define VECTORS (LINE / LANES)                  /* of a line */
+#define ROWS (VECTORS > 6 ? 1 : 12 / VECTORS) /* compared at once: what the registers hold */
+#define PAIRS (VECTORS < 3 ? 4 : 8 / VECTORS)                    /* the same for distances */
+#define vector NAMED(vector)
+#define wholes NAMED(wholes)
+#define Points NAMED(Points)
+#define Best NAMED(Best)
+
+typedef NUMBER vector __attribute__((vector_size(4 * WIDTH), aligned(sizeof(NUMBER)), may_alias));
+typedef WHOLE wholes __attribute__((vector_size(4 * WIDTH), aligned(sizeof(NUMBER)), may_alias));
+
+typedef struct {
+    int64_t a;
+    const NUMBER *lines;   /* (lines, a, LINE) */
+    const WHOLE *number;   /* (lines, LINE) of each point */
+} Points;
+
+/* The w nearest points of each row, nearest first. A list has room for whole lines. */
+typedef struct {
+    int64_t w, room;
+    NUMBER *g;     /* (rows, room) */
+    WHOLE *number; /* (rows, room), -1 where there are fewer points */
+} Best;
+
+/* Lists of so many rows, ended by free(best.g), which is nothing where there is no memory. */
+INSIDE Best NAMED(lists)(int64_t w, int64_t n_rows)
+{
+    int64_t room = (w + LINE - 1) / LINE * LINE;
+    NUMBER *memory = malloc(n_rows * room * (sizeof(NUMBER) + sizeof(WHOLE)));
+    return (Best){w, room, memory, memory ? (WHOLE *)(memory + n_rows * room) : 0};
+}
+
+INSIDE void NAMED(empty)(const Best *best, int64_t n)
+{
+    for (int64_t i = 0; i < n * best->room; i++) best->g[i] = -__builtin_inf(), best->number[i] = -1;
+}
+
+/* The last number of one vector, then all but the last of the next. */
+INSIDE wholes NAMED(shifted)(wholes ahead, wholes here)
+{
+    wholes found = {ahead[LANES - 1]};
+#ifdef __clang__
+    for (int64_t l = 1; l < LANES; l++) found[l] = here[l - 1];
+#else
+    for (int64_t l = 0; l < LANES; l++) found[l] = LANES - 1 + l;
+    found = __builtin_shuffle(ahead, here, found);
+#endif
+    return found;
+}
+
+/* All that is farther moves on by one place. A branch for each place would be guessed wrong; and vectors are read only as
+   they were written, or the processor would wait until that is done. */
+INSIDE void NAMED(insert)(NUMBER *list, WHOLE *numbers, int64_t w, NUMBER g, WHOLE number)
+{
+    union { NUMBER number; WHOLE bits; } value = {g};
+    wholes none = {0}, new_g = none + value.bits, new_number = none + number;
+    for (int64_t i = (w - 1) / LANES * LANES; i >= 0; i -= LANES) {
+        vector here = *(vector *)(list + i), ahead = i ? *(vector *)(list + i - LANES) : here;
+        wholes number_here = *(wholes *)(numbers + i), number_ahead = i ? *(wholes *)(numbers + i - LANES) : none;
+        vector before = (vector)NAMED(shifted)((wholes)ahead, (wholes)here);
+        wholes stays = here >= g, moves = before < g;
+        if (i == 0) moves[0] = 0;
+        *(wholes *)(list + i) = (stays & (wholes)here) | (~stays & ((moves & (wholes)before) | (~moves & new_g)));
+        wholes number_before = NAMED(shifted)(number_ahead, number_here);
+        *(wholes *)(numbers + i) =
+            (stays & number_here) | (~stays & ((moves & number_before) | (~moves & new_number)));
+        if (stays[0]) return;
+    }
+}
+
+/* Puts points of n_lines lines, from the first on, into the lists of n rows, whose numbers are in ``rows``. Some rows at a
+   time, which are copied to where they lie together: ``room`` (q, ROWS). */
+INSIDE void NAMED(compare)(int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q, const Points *points,
+                           int64_t first, int64_t n_lines, const Best *best, NUMBER *room)
+{
+    for (int64_t i = 0; i < n; i += ROWS) {
+        int64_t m = n - i < ROWS ? n - i : ROWS;
+        for (int64_t j = 0; j < ROWS; j++) {
+            const NUMBER *row = Q + rows[i + (j < m ? j : 0)] * q;
+            for (int64_t c = 0; c < q; c++) room[c * ROWS + j] = row[c];
+        }
+        for (int64_t line = first; line < first + n_lines; line++) {
+            const vector *point = (const vector *)(points->lines + line * points->a * LINE);
+            vector g[ROWS][VECTORS];
+            for (int64_t j = 0; j < ROWS; j++)
+                for (int64_t v = 0; v < VECTORS; v++) g[j][v] = -point[q * VECTORS + v];
+            for (int64_t c = 0; c < q; c++)
+                for (int64_t j = 0; j < ROWS; j++)
+                    for (int64_t v = 0; v < VECTORS; v++) PLUS_PRODUCT(g[j][v], room[c * ROWS + j], point[c * VECTORS + v]);
+            for (int64_t j = 0; j < m; j++) {
+                int64_t list = rows[i + j] * best->room;
+                const NUMBER *last = best->g + list + best->w - 1;
+                uint32_t above = 0;
+                for (int64_t v = 0; v < VECTORS; v++) above |= ABOVE(g[j][v], *last) << v * LANES;
+                for (; above; above &= above - 1) {
+                    int l = __builtin_ctz(above);
+                    NUMBER found = g[j][l / LANES][l % LANES];
+                    if (found > *last)
+                        NAMED(insert)(best->g + list, best->number + list, best->w, found, points->number[line * LINE + l]);
+                }
+            }
+        }
+    }
+}
+
+/* What is in the lists of n rows, as arrays (n, w). */
+INSIDE void NAMED(give)(const Best *best, int64_t n, NUMBER *g, int32_t *number)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < best->w; j++) {
+            if (g) g[i * best->w + j] = best->g[i * best->room + j];
+            number[i * best->w + j] = best->number[i * best->room + j];
+        }
+}
+
+/* Lines of points: numbers (n_lines, LINE) of rows of Q (m, q), -1 where a line holds fewer. */
+PROCESSOR void NAMED(pack)(int64_t n_lines, int64_t q, const NUMBER *Q, const WHOLE *number, NUMBER *lines)
+{
+    for (int64_t i = 0; i < n_lines * LINE; i++) {
+        NUMBER *line = lines + i / LINE * (q + 1) * LINE + i % LINE, half = 0;
+        const NUMBER *point = Q + (number[i] < 0 ? 0 : number[i]) * q;
+        for (int64_t c = 0; c < q; c++) {
+            line[c * LINE] = number[i] < 0 ? 0 : point[c];
+            half += line[c * LINE] * line[c * LINE];
+        }
+        line[q * LINE] = number[i] < 0 ? __builtin_inf() : half / 2;
+    }
+}
+
+/* The w nearest of all points for each of n rows: g and numbers (n, w). Some lines at a time, which stay in the cache. */
+PROCESSOR int32_t NAMED(nearest)(int64_t n, int64_t q, const NUMBER *Q, int64_t n_lines, const NUMBER *lines,
+                                 const WHOLE *number, int64_t w, int64_t rows_at_once, int64_t lines_at_once,
+                                 NUMBER *found, int32_t *found_number)
+{
+    Points points = {q + 1, lines, number};
+    Best best = NAMED(lists)(w, rows_at_once);
+    int32_t *all = malloc(rows_at_once * sizeof(int32_t));
+    NUMBER *room = malloc(q * ROWS * sizeof(NUMBER));
+    int32_t is_done = best.g && all && room;
+    if (is_done) {
+        for (int64_t i = 0; i < rows_at_once; i++) all[i] = i;
+        for (int64_t first = 0; first < n; first += rows_at_once) {
+            int64_t m = n - first < rows_at_once ? n - first : rows_at_once;
+            NAMED(empty)(&best, m);
+            for (int64_t line = 0; line < n_lines; line += lines_at_once)
+                NAMED(compare)(m, all, Q + first * q, q, &points, line,
+                               n_lines - line < lines_at_once ? n_lines - line : lines_at_once, &best, room);
+            NAMED(give)(&best, m, found + first * w, found_number + first * w);
+        }
+    }
+    free(best.g);
+    free(all);
+    free(room);
+    return is_done;
+}
+
+/* The w nearest points in the clusters nearest to each row; runs of rows have a cluster in common, their own.
+
+   start (n_runs + 1) of each run, cluster (n_runs,) of its rows     first_line (clusters + 1) of each cluster's points
+   near (clusters, n_near) the clusters near to each one, nearest first     centres (clusters, q) */
+PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, const int32_t *cluster, int64_t q,
+                                        const NUMBER *Q, const NUMBER *lines, const WHOLE *number,
+                                        const int64_t *first_line, const NUMBER *centres, const WHOLE *near,
+                                        int64_t n_near, int64_t n_probed, int64_t w, int64_t rows_at_once,
+                                        int32_t *found_number)
+{
+    int64_t near_lines = (n_near + LINE - 1) / LINE;
+    Points points = {q + 1, lines, number};
+    Best best = NAMED(lists)(w, rows_at_once), probed = NAMED(lists)(n_probed, rows_at_once);
+    NUMBER *around = malloc(near_lines * LINE * (q + 1) * sizeof(NUMBER));
+    WHOLE *near_number = malloc(2 * near_lines * LINE * sizeof(WHOLE)), *position = near_number + near_lines * LINE;
+    int32_t *all = malloc((rows_at_once * (n_probed + 1) + n_near + 1) * sizeof(int32_t));
+    int32_t *end = all + rows_at_once, *looking = end + n_near + 1; /* the rows that look into each of the near clusters */
+    NUMBER *room = malloc(q * ROWS * sizeof(NUMBER));
+    int32_t is_done = best.g && probed.g && around && near_number && all && room;
+    if (is_done) {
+        for (int64_t i = 0; i < rows_at_once; i++) all[i] = i;
+        for (int64_t i = 0; i < near_lines * LINE; i++) position[i] = i, near_number[i] = -1;
+    }
+    for (int64_t r = 0; is_done && r < n_runs; r++) {
+        for (int64_t i = 0; i < n_near; i++) near_number[i] = near[cluster[r] * n_near + i];
+        NAMED(pack)(near_lines, q, centres, near_number, around);
+        Points near_centres = {q + 1, around, position};
+        for (int64_t first = start[r]; first < start[r + 1]; first += rows_at_once) {
+            int64_t m = start[r + 1] - first < rows_at_once ? start[r + 1] - first : rows_at_once;
+            const NUMBER *rows = Q + first * q;
+            NAMED(empty)(&probed, m);
+            NAMED(compare)(m, all, rows, q, &near_centres, 0, near_lines, &probed, room);
+            for (int64_t i = 0; i <= n_near; i++) end[i] = 0;
+            for (int64_t i = 0; i < m * n_probed; i++) {
+                WHOLE place = probed.number[i / n_probed * probed.room + i % n_probed];
+                if (place >= 0) end[place + 1]++;
+            }
+            for (int64_t i = 0; i < n_near; i++) end[i + 1] += end[i];
+            for (int64_t i = 0; i < m * n_probed; i++) {
+                WHOLE place = probed.number[i / n_probed * probed.room + i % n_probed];
+                if (place >= 0) looking[end[place]++] = i / n_probed;
+            }
+            NAMED(empty)(&best, m);
+            for (int64_t i = 0, from = 0; i < n_near; from = end[i++]) {
+                const int64_t *of_cluster = first_line + near_number[i];
+                NAMED(compare)(end[i] - from, looking + from, rows, q, &points, of_cluster[0],
+                               of_cluster[1] - of_cluster[0], &best, room);
+            }
+            NAMED(give)(&best, m, 0, found_number + first * w);
+        }
+    }
+    free(best.g);
+    free(probed.g);
+    free(around);
+    free(room);
+    free(near_number);
+    free(all);
+    return is_done;
+}
+
+/* The k nearest (n, k) of w candidates (n, w), -1 for none, of rows of X, by direct difference. A candidate own[i] does
+   not count. Sums are those of LINE lanes, added by halves, then what is left. */
+PROCESSOR void NAMED(nearest_of)(int64_t n, int64_t d, const NUMBER *X, const int64_t *rows, const NUMBER *P, int64_t w,
+                                 const int32_t *candidates, const int64_t *own, int64_t k, double *dist2, int64_t *index)
+{
+    int64_t n_lines = d / LINE;
+    for (int64_t i = 0; i < n; i++, candidates += w) {
+        const NUMBER *x = X + rows[i] * d;
+        double *nearest = dist2 + i * k;
+        int64_t *number = index + i * k;
+        for (int64_t j = 0; j < k; j++) nearest[j] = __builtin_inf(), number[j] = -1;
+        for (int64_t first = 0; first < w; first += PAIRS) {
+            int64_t m = w - first < PAIRS ? w - first : PAIRS;
+            const NUMBER *p[PAIRS];
+            vector sum[PAIRS][VECTORS];
+            for (int64_t j = 0; j < PAIRS; j++) {
+                int32_t candidate = j < m ? candidates[first + j] : -1;
+                p[j] = P + (candidate < 0 ? 0 : candidate) * d;
+                for (int64_t v = 0; v < VECTORS; v++) sum[j][v] = (vector){0};
+            }
+            for (int64_t c = 0; c < n_lines * VECTORS; c += VECTORS)
+                for (int64_t j = 0; j < PAIRS; j++)
+                    for (int64_t v = 0; v < VECTORS; v++) {
+                        vector gap = ((const vector *)x)[c + v] - ((const vector *)p[j])[c + v];
+                        sum[j][v] += gap * gap;
+                    }
+            for (int64_t j = 0; j < m; j++) {
+                int64_t candidate = candidates[first + j];
+                if (candidate < 0 || (own && candidate == own[i])) continue;
+                NUMBER lanes[LINE], left = 0;
+                for (int64_t l = 0; l < LINE; l++) lanes[l] = sum[j][l / LANES][l % LANES];
+                for (int64_t half = LINE / 2; half; half /= 2)
+                    for (int64_t l = 0; l < half; l++) lanes[l] += lanes[l + half];
+                for (int64_t c = n_lines * LINE; c < d; c++) left += (x[c] - p[j][c]) * (x[c] - p[j][c]);
+                double found = lanes[0] + left;
+                int64_t at = k;
+                while (at > 0 && (found < nearest[at - 1] || (found == nearest[at - 1] && candidate < number[at - 1]))) at--;
+                for (int64_t l = k - 1; l > at; l--) nearest[l] = nearest[l - 1], number[l] = number[l - 1];
+                if (at < k) nearest[at] = found, number[at] = candidate;
+            }
+        }
+    }
+}
+
+#undef NAMED
+#undef INSIDE
+#undef LANES
+#undef VECTORS
+#undef ROWS
+#undef PAIRS
+#undef vector
+#undef wholes
+#undef Points
+#undef Best
