@@ -1,4 +1,4 @@
-"""Compiled steps against those in NumPy: the same to the bit, for every kind of processor that this machine can be.
+"""Compiled steps and sums against those in NumPy: the same to the bit, for every kind of processor at hand.
 
 Without a compiler nothing but time is lost.
 """
@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from greenlabel import kernels
 from greenlabel._common.threads import Team
+from greenlabel.graph import mixing
+from greenlabel.graph.mixing import GramSum, Near
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.kernels import library
@@ -161,3 +163,14 @@ def test_blocks_are_whole_sums_one_for_each_thread_at_most(n, n_threads):
     size = CompiledSteps.block_rows(n, 10, n_threads)
     assert size % steps.SUM_ROWS == 0
     assert -(-n // size) <= n_threads
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (40, 3), (300, 20)])
+def test_products_of_weights_add_up_the_same_to_the_bit(monkeypatch, rng, m, k, width):
+    index = np.array([rng.permutation(m)[:k] for _ in range(500)]).astype(np.uint16)
+    near = Near(index, np.asfortranarray(np.sort(rng.random((500, k + 1)), axis=1)))
+    monkeypatch.setattr(mixing, "library", lambda: library(width))
+    found = GramSum.of(m, near).gram()
+    monkeypatch.setattr(mixing, "library", lambda: None)
+    assert_array_equal(found, GramSum.of(m, near).gram())

@@ -38,7 +38,7 @@ MIN_CANDIDATES = 18  # at the least: of few neighbours the axes would miss some
 SPARE = 4  # candidates beyond k where they do not
 LONGEST = 2**25  # a row of whole coordinates; |q| |p| + |p|^2 / 2 is then below 2^52, and float64 holds sums of halves
 OUTSIDE = 4096.0  # times the median length of the points: what is longer is drawn in
-POINTS_PER_CLUSTER, MAX_CLUSTERS = 180, 4096  # of many points; fewer have 2 sqrt(m) clusters
+POINTS_PER_CLUSTER, MAX_CLUSTERS = 180, 4096  # of many points; fewer have sqrt(m) clusters
 ROWS_PER_CLUSTER = 32  # that are looked up together: with fewer, products would be small
 MIN_ROWS, MAX_ROWS = 2**14, 2**15
 
@@ -119,7 +119,7 @@ class InvertedSearch(Search):
 
 def _n_clusters(m: int) -> int:
     """Clusters of m points, such that a row is compared with about as many points, however many there are."""
-    return max(int(2 * np.sqrt(m)), min(m // POINTS_PER_CLUSTER, MAX_CLUSTERS))
+    return max(int(np.sqrt(m)), min(m // POINTS_PER_CLUSTER, MAX_CLUSTERS))
 
 
 def _unit_of(Q: Floats) -> float:

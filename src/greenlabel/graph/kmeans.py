@@ -19,7 +19,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 TRAINING = 32  # points per cluster by which clusters are found
-ROUNDS = 5
+ROUNDS = 3
 
 
 def cluster_centres(Q: Floats, n_clusters: int, seed: int) -> NDArray[np.float32]:

@@ -10,9 +10,9 @@ most 1 and kept as
 
     p 2^31 = high + low / 2^31,       high, low whole, 0 <= high, low <= 2^31
 
-whose sums fit in 64 bits for four billion rows. A block of 2^16 rows adds up exactly in float64, which is faster. The
-sparse sum keeps high and low as the real and imaginary part of one number, in steps of 2^-21 and 2^-42, whose sums are
-exact in float64 for as many rows.
+whose sums fit in 64 bits for four billion rows (kernels/gram.h). Where NumPy takes them, a block of 2^16 rows adds up
+exactly in float64, which is faster there. The sparse sum keeps high and low as the real and imaginary part of one
+number, in steps of 2^-21 and 2^-42, whose sums are exact in float64 for as many rows.
 
 Z (n, m) mixing weights, rows sum to 1     k anchors of a row     m anchors
 """
@@ -31,6 +31,7 @@ from greenlabel.errors import DataError
 from greenlabel.graph.anchors import mixing_weights
 from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.neighbors import Search, neighbour_matrix
+from greenlabel.kernels import address, library
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -159,6 +160,10 @@ class GramSum:
 def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
     """Add the products of each row's weights, for all pairs of its anchors; at most ROWS_AT_ONCE rows."""
     k = near.index.shape[1]
+    if kernels := library():
+        index, weight = np.ascontiguousarray(near.index, np.int32), np.ascontiguousarray(near.weights())
+        kernels.add_products(len(near), k, m, HALF, address(index), address(weight), *map(address, halves))
+        return
     total = np.zeros(halves.shape)
     rows = max(1, 2 * PAIRS_AT_ONCE // (k * (k + 1)))
     for start in range(0, len(near), rows):

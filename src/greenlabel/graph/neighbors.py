@@ -29,12 +29,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
-from greenlabel.graph.candidates import Found, closest, nearest_candidates, nearest_pairs, redo
+from greenlabel.graph.candidates import Found, closest, nearest_pairs, redo
 from greenlabel.graph.clusters import CLUSTERS_PROBED, NearestCentres
 from greenlabel.graph.compiled_search import clustered_points, comparable
-from greenlabel.graph.distances import pair_distances, row_blocks, squared_norms, working
+from greenlabel.graph.distances import row_blocks, squared_norms, working
 from greenlabel.graph.kmeans import cluster_centres
-from greenlabel.graph.products import Points
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
 
 Floats = NDArray[np.floating]
@@ -47,6 +46,7 @@ SPARE, MANY_SPARE = 4, 256  # candidates beyond k, for rounding and equal distan
 MIN_VALUES = 1024  # of a row, by which blocks are cut: 4,096 rows at most
 REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bound
 CLUSTER_AXES = 64
+POINTS_PER_CLUSTER = 256
 CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
 FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -153,7 +153,7 @@ class FlatSearch(Search):
     def __init__(self, P: Floats):
         super().__init__(P)
         self._mean = P.mean(axis=0, dtype=np.float64).astype(P.dtype)
-        self._centred = Points(centre(P, self._mean))
+        self._centred = comparable(centre(P, self._mean))
 
     def values_per_row(self, X: Any, k: int) -> int:
         """At least so many that narrow rows, too, make blocks for all threads."""
@@ -174,11 +174,11 @@ class FlatSearch(Search):
         """The nearest of ``wanted`` candidates, and the rows for which no proof says that these are the neighbours."""
         centred = centre(X, self._mean)
         _, candidates = self._centred.nearest(centred, min(wanted, len(self.P)))
-        dist2 = pair_distances(X, self.P, candidates)
-        last = dist2.max(axis=1)
-        found = nearest_candidates(dist2, candidates, k, own)
+        dist2, index = closest(X, self.P, candidates, candidates.shape[1], own)
+        last = np.where(index >= 0, dist2, 0).max(axis=1)
         noise = FLOAT32_ROUNDING * (squared_norms(centred) + last)
-        return found, (found[0][:, -1] >= last - 2 * noise) & (wanted < len(self.P))
+        is_unproven = (dist2[:, k - 1] >= last - 2 * noise) & (wanted < len(self.P))
+        return (dist2[:, :k].copy(), index[:, :k].copy()), is_unproven
 
     @cached_property
     def _careful(self) -> Float64Search:
@@ -234,7 +234,7 @@ class ClusterSearch(Search):
         super().__init__(P)
         self.projection = projection
         Q = self._coordinates()
-        self.centres = cluster_centres(Q, int(2 * np.sqrt(len(P))), seed)  # (clusters, axes)
+        self.centres = cluster_centres(Q, _n_clusters(len(P)), seed)  # (clusters, axes)
         self.group = self._nearest.of_many(Q)
         self._Q: NDArray[np.float32] | None = Q  # for the search of the points themselves, which most often is next
 
@@ -308,6 +308,11 @@ class ClusterSearch(Search):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(vars(ClusterSearch.restored(**state)))
+
+
+def _n_clusters(n: int) -> int:
+    """Of POINTS_PER_CLUSTER each, but sqrt(n) to 2 sqrt(n): a row is compared with centres, then with their points."""
+    return int(np.clip(n // POINTS_PER_CLUSTER, np.sqrt(n), 2 * np.sqrt(n)))
 
 
 def neighbour_matrix(index: Ints, weight: Floats, n_columns: int) -> sp.csr_array:

@@ -4,7 +4,7 @@
     kernels.multiply(...)                 the function for this processor
 
 The build makes it of library.c (hatch_build.py). Without it NumPy does the work: nothing but time depends on it.
-operators/compiled_steps.py and graph/compiled_search.py call it, and say what their NumPy counterparts are.
+Its callers say what their NumPy counterparts are.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIBRARY = Path(__file__).with_name("_library.so")
-INTERFACE = 2  # the number of library.c that is called here
+INTERFACE = 3  # the number of library.c that is called here
 LINE = 16  # numbers that belong together in memory
 WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
 
@@ -39,6 +39,7 @@ ARGUMENTS = {
     "turn": [S, S, *[A] * 9],
     "multiply": [S, S, *[A] * 6, Sums],
     "move": [S, S, A, A, A, Sums],
+    "add_products": [S, S, S, ctypes.c_double, *[A] * 4],
 }
 ARGUMENTS_OF_SEARCHES = {  # each for float and for double
     "pack": [S, S, A, A, A],

@@ -1,4 +1,5 @@
-/* What is compiled: steps of conjugate gradients (steps.h) and the search of neighbours (search.h).
+/* What is compiled: steps of conjugate gradients (steps.h), the search of neighbours (search.h) and Z'Z
+   (gram.h).
 
    Every function is there once for each kind of processor, named for the width of its vectors in single precision:
    multiply_16 needs AVX-512, multiply_8 AVX2 and FMA, multiply_4 runs anywhere. kernels_width() says what this machine
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define INTERFACE 2 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
+#define INTERFACE 3 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
 #define LINE 16     /* numbers that belong together in memory, on any processor: columns of a matrix, points */
 
 #define JOINED(a, b) a##_##b
