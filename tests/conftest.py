@@ -14,7 +14,8 @@ from sklearn.datasets import make_blobs, make_moons
 
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import MissingLibraryError
-from greenlabel.graph import neighbors
+from greenlabel.graph import compiled_search, neighbors
+from greenlabel.kernels import library
 from helpers.annotate_page import visits
 from helpers.browser import chromium
 from helpers.estimators import ESTIMATORS, FEW_TREES, GRAPH_ESTIMATORS, KNN_ESTIMATORS
@@ -52,6 +53,15 @@ def pytest_pycollect_makemodule(module_path, parent):
     if parent.config.getoption("--without-extras"):
         return ModuleOfTests.from_parent(parent, path=module_path)
     return None
+
+
+@pytest.fixture(params=["NumPy", "compiled"])
+def way(request, monkeypatch):
+    """A search by NumPy alone, and by what is compiled where that is installed."""
+    if request.param == "NumPy":
+        monkeypatch.setattr(compiled_search, "library", lambda: None)
+    elif library() is None:
+        pytest.skip("this installation has no kernels: no C compiler was there")
 
 
 @pytest.fixture

@@ -8,9 +8,17 @@ from greenlabel import GreenClassifier, kernels
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.graph import candidates, clusters, compiled_search
 from greenlabel.graph.clusters import ByProducts, NearestCentres
-from greenlabel.graph.compiled_search import CompiledClusters, Lines, clustered_points, comparable
+from greenlabel.graph.compiled_search import (
+    Axes,
+    CompiledCentres,
+    CompiledClusters,
+    Lines,
+    clustered_points,
+    comparable,
+)
 from greenlabel.graph.distances import pair_distances
 from greenlabel.graph.products import Points
+from greenlabel.graph.projection import Projection
 from greenlabel.kernels import LINE, library
 from helpers import reference
 
@@ -122,6 +130,43 @@ def test_distances_are_as_exact_as_their_precision(rng, width):
     for dtype, rtol in ((np.float64, 1e-9), (np.float32, 1e-3)):
         found = candidates.closest(X.astype(dtype), X.astype(dtype), chosen, 9)[0]
         assert_allclose(found, exact, rtol=rtol)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_near_points_far_from_all_others_are_told_apart(rng, width, dtype):
+    """Though the squares of their coordinates are larger by far than their distances, which single precision loses."""
+    spots = 1e4 * np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, -1], [-1, 0, 0]])
+    Q = (np.repeat(spots, 100, axis=0) + rng.normal(size=(400, 3))).astype(dtype)
+    group = np.repeat(np.arange(4), 100)
+    centres = np.array([Q[group == each].mean(axis=0) for each in range(4)])
+    found = CompiledClusters(Q, NearestCentres(centres), group).candidates(Q, group, 10)
+    expected = reference.nearest(reference.squared_distances(Q, Q), 10)
+    assert np.mean(found == expected) > 0.99
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n_near", [4, 60, 100])
+def test_the_nearest_centre_is_found_among_few_and_among_many(rng, monkeypatch, width, dtype, n_near):
+    monkeypatch.setattr(clusters, "MIN_NEAR", n_near)
+    C, Q = (rng.normal(size=(n, 2)).astype(dtype) for n in (150, 700))
+    found = CompiledCentres(C).of(Q)
+    assert_array_equal(found, NearestCentres(C).of(Q))
+    exact = reference.squared_distances(Q, C).argmin(axis=1)
+    assert np.mean(found == exact) >= (1 if n_near == 100 else 0.9)  # with so many all are compared
+    for rows in (np.arange(3, 4), rng.permutation(700)[:99]):
+        assert_array_equal(CompiledCentres(C).of(Q[rows]), found[rows])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("n", "d", "q"), [(1, 1, 1), (30, 20, 16), (100, 300, 64), (5, 40, 17)])
+def test_coordinates_are_those_of_a_product(rng, monkeypatch, width, dtype, n, d, q):
+    monkeypatch.setattr(compiled_search, "ROWS_OF_BLOCK", 7)
+    X = (3 + rng.normal(size=(n, d))).astype(dtype)
+    projection = Projection(rng.normal(size=d), rng.normal(size=(d, q)))
+    found = Axes(projection, dtype).coordinates(X)
+    expected = (X - projection.mean) @ projection.axes
+    assert_allclose(found, expected, rtol=0, atol=50 * np.finfo(dtype).eps * (1 + abs(expected).max()))
+    assert_array_equal(Axes(projection, dtype).coordinates(X[-1:]), found[-1:])
 
 
 def test_lines_hold_every_point_once_and_nothing_else_comes_near(rng, width):

@@ -12,6 +12,7 @@ from greenlabel import AnchoredGreenClassifier, explain, leave_one_out, suggest,
 from greenlabel.blocks.rows import ArrayBlocks
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import GraphError
+from greenlabel.graph import compiled_search
 from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
 from greenlabel.graph.anchors import few_number, usual_number
 from greenlabel.graph.clusters import sorted_pairs
@@ -148,6 +149,7 @@ def test_a_row_that_is_an_anchor_on_a_lattice_still_joins_its_neighbours():
 # The search
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [3, 200])
 def test_the_inverted_file_finds_most_neighbours_and_true_distances(rng, dtype, d):
@@ -161,6 +163,7 @@ def test_the_inverted_file_finds_most_neighbours_and_true_distances(rng, dtype, 
     assert np.mean([len({*one} & {*two}) for one, two in zip(index, expected, strict=True)]) > 0.9 * 6
 
 
+@pytest.mark.usefixtures("way")
 def test_what_is_found_for_a_row_does_not_depend_on_the_rows_beside_it(rng, data):
     X = data[0].astype(np.float32)
     search = InvertedSearch(X[::3])
@@ -174,6 +177,7 @@ def test_what_is_found_for_a_row_does_not_depend_on_the_rows_beside_it(rng, data
     assert_array_equal(again[0], dist2)
 
 
+@pytest.mark.usefixtures("way")
 def test_equally_near_points_are_found_alike_in_any_company(rng):
     lattice = np.stack(np.meshgrid(*[np.arange(20.0)] * 3), axis=-1).reshape(-1, 3).astype(np.float32)
     search = InvertedSearch(lattice)
@@ -185,7 +189,11 @@ def test_equally_near_points_are_found_alike_in_any_company(rng):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monkeypatch, scale):
-    """Coordinates of points, of centres and of rows, so that no product is rounded; rows may be far from all points."""
+    """Coordinates of points, of centres and of rows, so that no product is rounded; rows may be far from all points.
+
+    By products of matrices, that is; what is compiled takes every sum by itself.
+    """
+    monkeypatch.setattr(compiled_search, "library", lambda: None)
     seen = []
 
     def watched(Q, nearest, group):
@@ -205,6 +213,7 @@ def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monk
     assert longest > 2**24  # and so large that near points are told apart
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("far", [False, True])
 def test_points_on_a_line_are_told_apart_though_one_is_far_away(rng, far):
     P = np.sort(rng.uniform(0, 1, size=(20_000, 1)), axis=0)
@@ -241,6 +250,7 @@ def test_groups_of_near_anchors_save_rounds_and_change_nothing(rng, monkeypatch)
     assert rounds[1][2] < 0.7 * rounds[0][2]
 
 
+@pytest.mark.usefixtures("way")
 def test_where_clusters_hold_too_few_points_all_are_searched(rng, monkeypatch):
     monkeypatch.setattr("greenlabel.graph.clusters.CLUSTERS_PROBED", 1)
     P = rng.normal(size=(100, 3)).astype(np.float32)

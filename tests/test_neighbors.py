@@ -21,17 +21,9 @@ from greenlabel.graph.neighbors import (
     graph_search,
 )
 from greenlabel.graph.projection import principal_axes
-from greenlabel.kernels import library
 from helpers import reference
 
-
-@pytest.fixture(autouse=True, params=["NumPy", "compiled"])
-def way(request, monkeypatch):
-    """By NumPy alone, and with what is compiled where that is installed."""
-    if request.param == "NumPy":
-        monkeypatch.setattr(compiled_search, "library", lambda: None)
-    elif library() is None:
-        pytest.skip("this installation has no kernels: no C compiler was there")
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def exact_searches(P):

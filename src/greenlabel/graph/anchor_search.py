@@ -1,18 +1,18 @@
 """Approximate search among many points: clusters on their principal axes, candidates by direct difference.
 
-    points -> whole coordinates on their leading axes -> clusters of some 200 points
-    row    -> whole coordinates -> the nearest clusters -> candidates -> true distances of these, by direct difference
+    points -> coordinates on their leading axes -> clusters of some 200 points
+    row    -> coordinates -> the nearest clusters -> candidates -> true distances of these, by direct difference
 
 What is found for a row depends on the points and that row alone, whatever other rows come with it. Axes and clusters
-are those of the points, from a fixed seed. A matrix product rounds a row otherwise in another batch, and a row that is
-as near to one cluster as to the next would then look into another one. So coordinates are taken in double precision and
-rounded to whole numbers so small that every sum of their products is exact: rows may be compared with points in any
-company (clusters.py).
+are those of the points, from a fixed seed. What is compiled takes every sum by itself (compiled_search.py). A matrix
+product rounds a row otherwise in another batch, and a row that is as near to one cluster as to the next would then look
+into another one: there coordinates are taken in double precision and rounded to whole numbers so small that every sum
+of their products is exact, and rows may be compared with points in any company (clusters.py).
 
 X (n, d) rows     P (m, d) points     Q (m, q) their coordinates     V (d, q) axes     k neighbours
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.candidates import Found, closest, nearest_candidates, redo
 from greenlabel.graph.clusters import NearestCentres
-from greenlabel.graph.compiled_search import clustered_points
+from greenlabel.graph.compiled_search import (
+    Axes,
+    CompiledCentres,
+    can_compare,
+    clustered_points,
+)
 from greenlabel.graph.distances import BLOCK_VALUES, pair_distances, row_blocks, squared_norms, working
 from greenlabel.graph.kmeans import cluster_centres
 from greenlabel.graph.neighbors import Search, exact_search
@@ -53,10 +58,10 @@ class InvertedSearch(Search):
         m, d = self.P.shape
         sample = self.P[sample_rows(m, SAMPLE_ROWS, np.random.default_rng(0))]
         self.projection = principal_axes(sample, min(d, AXES))
-        Q = self._coordinates(self.P)
+        self._view = view_of(self.projection, self.P)
+        Q = self._view.of_points(self.P)
         self.centres = cluster_centres(Q, _n_clusters(m), seed=0)  # (clusters, q)
-        self._unit = _unit_of(Q)
-        nearest, Q = NearestCentres(self._whole(self.centres)), self._whole(Q)
+        nearest, Q = self._view.centres(self.centres), self._view.compared(Q)
         self.group = nearest.of_many(Q)
         self._points = clustered_points(Q, nearest, self.group)
 
@@ -66,30 +71,17 @@ class InvertedSearch(Search):
         search = cls.__new__(cls)
         search.P, search.projection = P, projection
         search.centres, search.group = np.ascontiguousarray(centres, np.float32), np.asarray(group, np.int64)
-        Q = search._coordinates(P)
-        search._unit = _unit_of(Q)
-        search._points = clustered_points(search._whole(Q), NearestCentres(search._whole(search.centres)), search.group)
+        search._view = view_of(projection, P)
+        Q = search._view.compared(search._view.of_points(P))
+        search._points = clustered_points(Q, search._view.centres(search.centres), search.group)
         return search
 
-    def _coordinates(self, X: Floats) -> NDArray[np.float64]:
-        mean, V = (A.astype(np.float64) for A in (self.projection.mean, self.projection.axes))
-        parts = in_parallel(lambda rows: (X[rows] - mean) @ V, row_blocks(len(X), COPIES * X.shape[1]))
-        return np.concatenate(parts)
-
-    def _whole(self, Q: Floats) -> NDArray[np.float64]:
-        """Coordinates in whole units, none longer than LONGEST."""
-        Q = Q * self._unit
-        length = np.sqrt(np.add.reduce(Q * Q, axis=1, keepdims=True))
-        Q *= np.minimum(1, LONGEST / np.maximum(length, 1))
-        return np.rint(Q, out=Q)
-
     def values_per_row(self, X: Any, k: int) -> int:
-        """An eighth of the numbers at least: the more rows look into a cluster together, the quicker."""
-        n_rows = min(max(ROWS_PER_CLUSTER * len(self.centres), MIN_ROWS), MAX_ROWS)
-        return max(X.shape[1] // 8, BLOCK_VALUES // n_rows)
+        """An eighth of the numbers at least."""
+        return max(X.shape[1] // 8, BLOCK_VALUES // self._view.rows_at_once(len(self.centres)))
 
     def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        Q = self._whole(self._coordinates(X))
+        Q = self._view.of(X)
         wanted = max(CANDIDATES * k, MIN_CANDIDATES) if Q.shape[1] < X.shape[1] else k + SPARE
         wanted = min(wanted + (own is not None), len(self.P))
         cluster = self._points.nearest.of(Q)
@@ -120,6 +112,83 @@ class InvertedSearch(Search):
 def _n_clusters(m: int) -> int:
     """Clusters of m points, such that a row is compared with about as many points, however many there are."""
     return max(int(np.sqrt(m)), min(m // POINTS_PER_CLUSTER, MAX_CLUSTERS))
+
+
+class View(Protocol):
+    """How rows are seen on the axes: in any company alike."""
+
+    def of_points(self, P: Floats) -> Floats:
+        """Coordinates (m, q) of the points, which come first."""
+
+    def compared(self, Q: Floats) -> Floats:
+        """Coordinates as they are compared."""
+
+    def of(self, X: Floats) -> Floats:
+        """The same of rows."""
+
+    def centres(self, C: Floats) -> NearestCentres:
+        """The centres of clusters, as they are compared."""
+
+    def rows_at_once(self, n_clusters: int) -> int:
+        """Rows that are looked up together."""
+
+
+class SumsOneByOne:
+    """Coordinates and comparisons by what is compiled, which takes every sum by itself."""
+
+    def __init__(self, projection: Projection, dtype: Any):
+        self._axes, self._dtype = Axes(projection, dtype), dtype
+
+    def of(self, X: Floats) -> Floats:
+        return self._axes.coordinates(X)
+
+    of_points = of
+
+    def compared(self, Q: Floats) -> Floats:
+        return Q
+
+    def centres(self, C: Floats) -> NearestCentres:
+        return CompiledCentres(C.astype(self._dtype))
+
+    def rows_at_once(self, n_clusters: int) -> int:
+        return MIN_ROWS
+
+
+class WholeNumbers:
+    """Coordinates in whole units, none longer than LONGEST: products of them are exact."""
+
+    def __init__(self, projection: Projection):
+        self._mean, self._V = (A.astype(np.float64) for A in (projection.mean, projection.axes))
+        self._unit = 1.0
+
+    def of_points(self, P: Floats) -> Floats:
+        Q = self._coordinates(P)
+        self._unit = _unit_of(Q)
+        return Q
+
+    def compared(self, Q: Floats) -> Floats:
+        Q = Q * self._unit
+        length = np.sqrt(np.add.reduce(Q * Q, axis=1, keepdims=True))
+        Q *= np.minimum(1, LONGEST / np.maximum(length, 1))
+        return np.rint(Q, out=Q)
+
+    def of(self, X: Floats) -> Floats:
+        return self.compared(self._coordinates(X))
+
+    def centres(self, C: Floats) -> NearestCentres:
+        return NearestCentres(self.compared(C))
+
+    def rows_at_once(self, n_clusters: int) -> int:
+        """The more rows look into a cluster together, the quicker."""
+        return min(max(ROWS_PER_CLUSTER * n_clusters, MIN_ROWS), MAX_ROWS)
+
+    def _coordinates(self, X: Floats) -> NDArray[np.float64]:
+        blocks = row_blocks(len(X), COPIES * X.shape[1])
+        return np.concatenate(in_parallel(lambda rows: (X[rows] - self._mean) @ self._V, blocks))
+
+
+def view_of(projection: Projection, P: Floats) -> View:
+    return SumsOneByOne(projection, P.dtype) if can_compare(P, P) else WholeNumbers(projection)
 
 
 def _unit_of(Q: Floats) -> float:

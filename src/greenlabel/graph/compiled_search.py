@@ -1,12 +1,15 @@
 """The comparisons of a search, compiled (kernels/search.h): several times as fast as products of matrices.
 
-    Lines(Q).nearest(...)     for  products.Points        all points
-    CompiledClusters          for  clusters.ByProducts    the points of the clusters near to a row
-    closest                   for  candidates.closest     a few of them, by direct difference
+    Lines(Q).nearest(...)     for  products.Points              all points
+    CompiledClusters          for  clusters.ByProducts          the points of the clusters near to a row
+    CompiledCentres           for  clusters.NearestCentres      the cluster of a row
+    closest                   for  candidates.closest           a few points, by direct difference
+    Axes                      for  projection.coordinates
 
 A product of matrices is quick, but its numbers are written down, compared with a bound and sorted. Here each is
 compared with the last of a row's list while the processor still holds it, and most go no further. Sums are taken in
-another order than in a product: which of nearly equally near points comes first may differ, and nothing else.
+another order than in a product: which of nearly equally near points comes first may differ, and nothing else. And each
+is taken by itself: what is found for a row does not depend on the rows that come with it.
 
 Q (n, q) coordinates     w points wanted for each row
 """
@@ -19,8 +22,10 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph import clusters
-from greenlabel.graph.clusters import ByProducts, ClusteredPoints, NearestCentres
+from greenlabel.graph.clusters import LEAD, ByProducts, ClusteredPoints, NearestCentres
+from greenlabel.graph.distances import BLOCK_VALUES, row_blocks
 from greenlabel.graph.products import Points, half_norms
+from greenlabel.graph.projection import Projection
 from greenlabel.kernels import LINE, address, library
 
 Floats = NDArray[np.floating]
@@ -52,10 +57,10 @@ def _fits(Q: Floats) -> bool:
 class Lines:
     """Points, LINE of them together in memory, ready to be compared with rows.
 
-    Groups of points, if there are any, begin with a line each.
+    Groups of points, in the order given, begin with a line each; the points of a group are seen from its origin.
     """
 
-    def __init__(self, Q: Floats, order: Ints | None = None, sizes: Ints | None = None):
+    def __init__(self, Q: Floats, order: Ints | None = None, sizes: Ints | None = None, origins: Floats | None = None):
         order = np.arange(len(Q)) if order is None else order
         sizes = np.array([len(Q)]) if sizes is None else sizes
         self.first = np.concatenate([[0], np.cumsum(-(-sizes // LINE))]).astype(np.int64)  # line of each group
@@ -64,14 +69,16 @@ class Lines:
         ahead = LINE * self.first[:-1] - (np.cumsum(sizes) - sizes)  # of lines filled to the last place
         self.number[np.arange(len(order)) + np.repeat(ahead, sizes)] = order
         self.lines = np.empty((self.first[-1], Q.shape[1] + 1, LINE), Q.dtype)
-        self._pack(np.ascontiguousarray(Q))
+        self._pack(np.ascontiguousarray(Q), origins)
 
-    def _pack(self, Q: Floats) -> None:
-        pack = self.function("pack")
+    def _pack(self, Q: Floats, origins: Floats | None) -> None:
+        pack, q = self.function("pack"), Q.shape[1]
+        group = np.repeat(np.arange(len(self.first) - 1, dtype=np.int32), np.diff(self.first))
 
         def work(first: int) -> None:
             n_lines = min(LINES_OF_BLOCK, len(self.lines) - first)
-            pack(n_lines, Q.shape[1], address(Q), address(self.number, first * LINE), address(self.lines[first]))
+            points = (address(Q), address(self.number, first * LINE), address(origins), address(group, first))
+            pack(n_lines, q, *points, address(self.lines[first]))
 
         in_parallel(work, range(0, len(self.lines), LINES_OF_BLOCK))
 
@@ -98,26 +105,93 @@ class CompiledClusters(ClusteredPoints):
 
     def __init__(self, Q: Floats, nearest: NearestCentres, group: Ints):
         super().__init__(nearest, group)
-        self._lines = Lines(Q, self.order, self.sizes)
-
-    @cached_property
-    def _around(self) -> tuple[Floats, Ints]:
-        """The centres, and the clusters near to each, as the library reads them."""
-        centres = np.ascontiguousarray(self.nearest.centres[:, :-1], self._lines.lines.dtype)
-        return centres, np.ascontiguousarray(self.nearest.near, self._lines.number.dtype)
+        self._around = _Around(nearest, Q.dtype)
+        self._lines = Lines(Q, self.order, self.sizes, self._around.centres)
 
     def candidates(self, Q: Floats, cluster: Ints, wanted: int) -> Ints:
-        lines, (centres, near) = self._lines, self._around
+        lines, around = self._lines, self._around
         Q = np.ascontiguousarray(Q, lines.lines.dtype)
-        first = np.flatnonzero(np.diff(cluster, prepend=-1))
-        start, of_run = np.append(first, len(cluster)).astype(np.int64), cluster[first].astype(np.int32)
+        start, of_run = _runs(cluster)
         found = np.empty((len(Q), wanted), np.int32)
-        rows = (len(first), address(start), address(of_run), Q.shape[1], address(Q))
+        rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(Q))
         points = (address(lines.lines), address(lines.number), address(lines.first))
-        n_probed = min(clusters.CLUSTERS_PROBED, near.shape[1])
-        around = (address(centres), address(near), near.shape[1], n_probed)
-        _check(lines.function("nearest_around")(*rows, *points, *around, wanted, ROWS_AT_ONCE, address(found)))
+        n_probed = min(clusters.CLUSTERS_PROBED, around.n_near)
+        nearest_around = lines.function("nearest_around")
+        _check(nearest_around(*rows, *points, *around.words(), n_probed, wanted, ROWS_AT_ONCE, address(found)))
         return found
+
+
+class CompiledCentres(NearestCentres):
+    """The centres of clusters; the nearest one by the library."""
+
+    def of(self, Q: Floats) -> Ints:
+        if len(self.centres) <= 2 * self.near.shape[1]:
+            return self._all.nearest(Q, 1)[1][:, 0]
+        lead = LEAD * self._leading.nearest(Q, 1)[1][:, 0]
+        order = np.argsort(lead, kind="stable")
+        start, of_run = _runs(lead[order])
+        in_order, near_by = np.ascontiguousarray(Q[order]), np.empty(len(Q), np.int32)
+        rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(in_order))
+        nearest_centre = self._leading.function("nearest_centre")
+        _check(nearest_centre(*rows, *self._around.words(), ROWS_AT_ONCE, address(near_by)))
+        found = np.empty(len(Q), np.int32)
+        found[order] = near_by
+        return found
+
+    @cached_property
+    def _all(self) -> Lines:
+        return Lines(self.centres[:, :-1])
+
+    @cached_property
+    def _leading(self) -> Lines:
+        return Lines(self.centres[::LEAD, :-1])
+
+    @cached_property
+    def _around(self) -> "_Around":
+        return _Around(self, self.centres.dtype)
+
+
+class _Around:
+    """The centres (clusters, q), and the clusters near to each, as the library reads them."""
+
+    def __init__(self, nearest: NearestCentres, dtype: Any):
+        self.centres = np.ascontiguousarray(nearest.centres[:, :-1], dtype)
+        self.near = np.ascontiguousarray(nearest.near, NUMBERS[np.dtype(dtype)][1])
+        self.n_near = self.near.shape[1]
+
+    def words(self) -> tuple[Any, ...]:
+        return address(self.centres), address(self.near), self.n_near
+
+
+def _runs(cluster: Ints) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where runs of equal clusters begin, and where the last one ends; the cluster of each run."""
+    first = np.flatnonzero(np.diff(cluster, prepend=-1))
+    return np.append(first, len(cluster)).astype(np.int64), cluster[first].astype(np.int32)
+
+
+class Axes:
+    """Axes through a mean, as the library reads them: the coordinates of each row are found by themselves."""
+
+    def __init__(self, projection: Projection, dtype: Any):
+        d, self.q = projection.axes.shape
+        n_lines = -(-self.q // LINE)
+        V = np.zeros((d, n_lines * LINE), dtype)
+        V[:, : self.q] = projection.axes
+        self._axes = np.ascontiguousarray(V.reshape(d, n_lines, LINE).transpose(1, 0, 2))
+        self._mean = np.ascontiguousarray(projection.mean, dtype)
+
+    def coordinates(self, X: Floats) -> Floats:
+        """(X - mean) V (n, q), in the precision of the axes, on all threads."""
+        X = np.ascontiguousarray(X, self._axes.dtype)
+        project = getattr(library(), f"project_{NUMBERS[X.dtype][0]}")
+        Q = np.empty((len(X), len(self._axes) * LINE), X.dtype)
+        axes = (address(self._mean), len(self._axes), address(self._axes))
+
+        def work(rows: slice) -> None:
+            _check(project(rows.stop - rows.start, X.shape[1], address(X[rows]), *axes, address(Q[rows])))
+
+        in_parallel(work, row_blocks(len(X), max(X.shape[1], BLOCK_VALUES // ROWS_OF_BLOCK)))
+        return np.ascontiguousarray(Q[:, : self.q])
 
 
 def can_compare(X: Any, P: Any) -> bool:

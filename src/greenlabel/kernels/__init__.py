@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIBRARY = Path(__file__).with_name("_library.so")
-INTERFACE = 3  # the number of library.c that is called here
+INTERFACE = 4  # the number of library.c that is called here
 LINE = 16  # numbers that belong together in memory
 WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
 
@@ -42,8 +42,10 @@ ARGUMENTS = {
     "add_products": [S, S, S, ctypes.c_double, *[A] * 4],
 }
 ARGUMENTS_OF_SEARCHES = {  # each for float and for double
-    "pack": [S, S, A, A, A],
+    "pack": [S, S, A, A, A, A, A],
+    "project": [S, S, A, A, S, A, A],
     "nearest": [S, S, A, S, A, A, S, S, S, A, A],
+    "nearest_centre": [S, A, A, S, A, A, A, S, S, A],
     "nearest_around": [S, A, A, S, *[A] * 6, S, S, S, S, A],
     "nearest_of": [S, S, A, A, A, S, A, A, S, A, A],
 }

@@ -1,14 +1,16 @@
 /* The search of neighbours, for numbers of one precision: graph/compiled_search.py calls it.
 
    A point is q coordinates and half its squared norm, a = q + 1 numbers. LINE points are a line, and lie transposed:
-   (a, LINE). A row is near a point where g = row'point - |point|^2 / 2 is large. Each g is added up by itself, so it
-   does not depend on what other rows and points there are. */
+   (a, LINE). A row is near a point where g = row'point - |point|^2 / 2 is large. Near an origin, which rows and points
+   are seen from, g loses less to rounding; less |row|^2 / 2 it is then half the squared distance, negative. Each g is
+   added up by itself, so it does not depend on what other rows and points there are. */
 
 #define NAMED(name) JOIN(JOIN(name, NUMBER), WIDTH)
 #define INSIDE PROCESSOR static inline __attribute__((always_inline))
 #define LANES (WIDTH * 4 / (int)sizeof(NUMBER)) /* of a vector */
 #define VECTORS (LINE / LANES)                  /* of a line */
 #define ROWS (VECTORS > 6 ? 1 : 12 / VECTORS) /* compared at once: what the registers hold */
+#define HALF_ROWS (ROWS / 2 + ROWS % 2)
 #define PAIRS (VECTORS < 3 ? 4 : 8 / VECTORS)                    /* the same for distances */
 #define vector NAMED(vector)
 #define wholes NAMED(wholes)
@@ -77,39 +79,60 @@ INSIDE void NAMED(insert)(NUMBER *list, WHOLE *numbers, int64_t w, NUMBER g, WHO
     }
 }
 
-/* Puts points of n_lines lines, from the first on, into the lists of n rows, whose numbers are in ``rows``. Some rows at a
-   time, which are copied to where they lie together: ``room`` (q, ROWS). */
-INSIDE void NAMED(compare)(int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q, const Points *points,
-                           int64_t first, int64_t n_lines, const Best *best, NUMBER *room)
+/* R rows less an origin, if there is one, as they are compared: (q, R), and half their squared lengths from it. Of n < R
+   the first one fills up. */
+INSIDE void NAMED(gather)(const int64_t R, int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q,
+                          const NUMBER *origin, NUMBER *room, NUMBER *half)
 {
-    for (int64_t i = 0; i < n; i += ROWS) {
-        int64_t m = n - i < ROWS ? n - i : ROWS;
-        for (int64_t j = 0; j < ROWS; j++) {
-            const NUMBER *row = Q + rows[i + (j < m ? j : 0)] * q;
-            for (int64_t c = 0; c < q; c++) room[c * ROWS + j] = row[c];
+    for (int64_t j = 0; j < R; j++) {
+        const NUMBER *row = Q + rows[j < n ? j : 0] * q;
+        half[j] = 0;
+        for (int64_t c = 0; c < q; c++) {
+            NUMBER value = origin ? row[c] - origin[c] : row[c];
+            room[c * R + j] = value;
+            if (origin) half[j] += value * value;
         }
-        for (int64_t line = first; line < first + n_lines; line++) {
-            const vector *point = (const vector *)(points->lines + line * points->a * LINE);
-            vector g[ROWS][VECTORS];
-            for (int64_t j = 0; j < ROWS; j++)
-                for (int64_t v = 0; v < VECTORS; v++) g[j][v] = -point[q * VECTORS + v];
-            for (int64_t c = 0; c < q; c++)
-                for (int64_t j = 0; j < ROWS; j++)
-                    for (int64_t v = 0; v < VECTORS; v++) PLUS_PRODUCT(g[j][v], room[c * ROWS + j], point[c * VECTORS + v]);
-            for (int64_t j = 0; j < m; j++) {
-                int64_t list = rows[i + j] * best->room;
-                const NUMBER *last = best->g + list + best->w - 1;
-                uint32_t above = 0;
-                for (int64_t v = 0; v < VECTORS; v++) above |= ABOVE(g[j][v], *last) << v * LANES;
-                for (; above; above &= above - 1) {
-                    int l = __builtin_ctz(above);
-                    NUMBER found = g[j][l / LANES][l % LANES];
-                    if (found > *last)
-                        NAMED(insert)(best->g + list, best->number + list, best->w, found, points->number[line * LINE + l]);
-                }
+        half[j] /= 2;
+    }
+}
+
+/* Puts points of n_lines lines, from the first on, into the lists of n <= R rows, whose numbers are in ``rows``. */
+INSIDE void NAMED(compare_some)(const int64_t R, int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q,
+                                const Points *points, const NUMBER *origin, int64_t first, int64_t n_lines,
+                                const Best *best, NUMBER *room)
+{
+    NUMBER half[ROWS];
+    NAMED(gather)(R, n, rows, Q, q, origin, room, half);
+    for (int64_t line = first; line < first + n_lines; line++) {
+        const vector *point = (const vector *)(points->lines + line * points->a * LINE);
+        vector g[ROWS][VECTORS];
+        for (int64_t j = 0; j < R; j++)
+            for (int64_t v = 0; v < VECTORS; v++) g[j][v] = -point[q * VECTORS + v] - half[j];
+        for (int64_t c = 0; c < q; c++)
+            for (int64_t j = 0; j < R; j++)
+                for (int64_t v = 0; v < VECTORS; v++) PLUS_PRODUCT(g[j][v], room[c * R + j], point[c * VECTORS + v]);
+        for (int64_t j = 0; j < n; j++) {
+            int64_t list = rows[j] * best->room;
+            const NUMBER *last = best->g + list + best->w - 1;
+            uint32_t above = 0;
+            for (int64_t v = 0; v < VECTORS; v++) above |= ABOVE(g[j][v], *last) << v * LANES;
+            for (; above; above &= above - 1) {
+                int l = __builtin_ctz(above);
+                NUMBER found = g[j][l / LANES][l % LANES];
+                if (found > *last)
+                    NAMED(insert)(best->g + list, best->number + list, best->w, found, points->number[line * LINE + l]);
             }
         }
     }
+}
+
+/* The same for any n; what is left of the rows at the end is compared in smaller numbers. */
+INSIDE void NAMED(compare)(int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q, const Points *points,
+                           const NUMBER *origin, int64_t first, int64_t n_lines, const Best *best, NUMBER *room)
+{
+    for (; n > HALF_ROWS; n -= ROWS, rows += ROWS)
+        NAMED(compare_some)(ROWS, n < ROWS ? n : ROWS, rows, Q, q, points, origin, first, n_lines, best, room);
+    if (n > 0) NAMED(compare_some)(HALF_ROWS, n, rows, Q, q, points, origin, first, n_lines, best, room);
 }
 
 /* What is in the lists of n rows, as arrays (n, w). */
@@ -122,18 +145,49 @@ INSIDE void NAMED(give)(const Best *best, int64_t n, NUMBER *g, int32_t *number)
         }
 }
 
-/* Lines of points: numbers (n_lines, LINE) of rows of Q (m, q), -1 where a line holds fewer. */
-PROCESSOR void NAMED(pack)(int64_t n_lines, int64_t q, const NUMBER *Q, const WHOLE *number, NUMBER *lines)
+/* Lines of points: numbers (n_lines, LINE) of rows of Q (m, q), -1 where a line holds fewer. With origins each line is
+   seen from its own, or all of them from the first. */
+PROCESSOR void NAMED(pack)(int64_t n_lines, int64_t q, const NUMBER *Q, const WHOLE *number, const NUMBER *origins,
+                           const int32_t *origin_of, NUMBER *lines)
 {
     for (int64_t i = 0; i < n_lines * LINE; i++) {
         NUMBER *line = lines + i / LINE * (q + 1) * LINE + i % LINE, half = 0;
         const NUMBER *point = Q + (number[i] < 0 ? 0 : number[i]) * q;
+        const NUMBER *origin = origins ? origins + (origin_of ? origin_of[i / LINE] : 0) * q : 0;
         for (int64_t c = 0; c < q; c++) {
-            line[c * LINE] = number[i] < 0 ? 0 : point[c];
+            line[c * LINE] = number[i] < 0 ? 0 : origin ? point[c] - origin[c] : point[c];
             half += line[c * LINE] * line[c * LINE];
         }
         line[q * LINE] = number[i] < 0 ? __builtin_inf() : half / 2;
     }
+}
+
+/* Q (n, n_lines LINE) = (X - mean) V: rows X (n, d) by axes, LINE of them together: (n_lines, d, LINE). */
+PROCESSOR int32_t NAMED(project)(int64_t n, int64_t d, const NUMBER *X, const NUMBER *mean, int64_t n_lines,
+                                 const NUMBER *axes, NUMBER *Q)
+{
+    int32_t rows[ROWS];
+    NUMBER *room = malloc(d * ROWS * sizeof(NUMBER)), half[ROWS];
+    if (!room) return 0;
+    for (int64_t i = 0; i < n; i += ROWS) {
+        int64_t m = n - i < ROWS ? n - i : ROWS;
+        for (int64_t j = 0; j < ROWS; j++) rows[j] = j;
+        NAMED(gather)(ROWS, m, rows, X + i * d, d, mean, room, half);
+        for (int64_t line = 0; line < n_lines; line++) {
+            const vector *axis = (const vector *)(axes + line * d * LINE);
+            vector sum[ROWS][VECTORS];
+            for (int64_t j = 0; j < ROWS; j++)
+                for (int64_t v = 0; v < VECTORS; v++) sum[j][v] = (vector){0};
+            for (int64_t c = 0; c < d; c++)
+                for (int64_t j = 0; j < ROWS; j++)
+                    for (int64_t v = 0; v < VECTORS; v++) PLUS_PRODUCT(sum[j][v], room[c * ROWS + j], axis[c * VECTORS + v]);
+            for (int64_t j = 0; j < m; j++)
+                for (int64_t v = 0; v < VECTORS; v++)
+                    ((vector *)Q)[((i + j) * n_lines + line) * VECTORS + v] = sum[j][v];
+        }
+    }
+    free(room);
+    return 1;
 }
 
 /* The w nearest of all points for each of n rows: g and numbers (n, w). Some lines at a time, which stay in the cache. */
@@ -152,7 +206,7 @@ PROCESSOR int32_t NAMED(nearest)(int64_t n, int64_t q, const NUMBER *Q, int64_t 
             int64_t m = n - first < rows_at_once ? n - first : rows_at_once;
             NAMED(empty)(&best, m);
             for (int64_t line = 0; line < n_lines; line += lines_at_once)
-                NAMED(compare)(m, all, Q + first * q, q, &points, line,
+                NAMED(compare)(m, all, Q + first * q, q, &points, 0, line,
                                n_lines - line < lines_at_once ? n_lines - line : lines_at_once, &best, room);
             NAMED(give)(&best, m, found + first * w, found_number + first * w);
         }
@@ -163,63 +217,123 @@ PROCESSOR int32_t NAMED(nearest)(int64_t n, int64_t q, const NUMBER *Q, int64_t 
     return is_done;
 }
 
-/* The w nearest points in the clusters nearest to each row; runs of rows have a cluster in common, their own.
+/* The clusters near to each other, among which rows of one look for those nearest to them. */
+typedef struct {
+    int64_t n_near, lines, w;
+    const NUMBER *centres; /* (clusters, q) */
+    const WHOLE *near;     /* (clusters, n_near), nearest first */
+    NUMBER *around;        /* the centres near to one cluster, in lines, seen from its own */
+    WHOLE *number;         /* of each of them, */
+    WHOLE *position;       /* and its place among them */
+    int32_t *all;          /* as many rows as are looked at once, one after the other */
+    NUMBER *room;          /* see gather */
+    Best probed;           /* the w nearest of each row: their places */
+} NAMED(Near);
 
-   start (n_runs + 1) of each run, cluster (n_runs,) of its rows     first_line (clusters + 1) of each cluster's points
-   near (clusters, n_near) the clusters near to each one, nearest first     centres (clusters, q) */
+/* Ended by ``left``; whether there was memory. */
+INSIDE int32_t NAMED(entered)(NAMED(Near) *near, int64_t q, int64_t w, int64_t rows_at_once)
+{
+    near->lines = (near->n_near + LINE - 1) / LINE;
+    near->w = w;
+    near->around = malloc(near->lines * LINE * (q + 1) * sizeof(NUMBER));
+    near->number = malloc(2 * near->lines * LINE * sizeof(WHOLE));
+    near->all = malloc(rows_at_once * sizeof(int32_t));
+    near->room = malloc(q * ROWS * sizeof(NUMBER));
+    near->probed = NAMED(lists)(w, rows_at_once);
+    if (!(near->around && near->number && near->all && near->room && near->probed.g)) return 0;
+    near->position = near->number + near->lines * LINE;
+    for (int64_t i = 0; i < near->lines * LINE; i++) near->position[i] = i, near->number[i] = -1;
+    for (int64_t i = 0; i < rows_at_once; i++) near->all[i] = i;
+    return 1;
+}
+
+INSIDE void NAMED(left)(NAMED(Near) *near)
+{
+    free(near->around);
+    free(near->number);
+    free(near->all);
+    free(near->room);
+    free(near->probed.g);
+}
+
+INSIDE void NAMED(look_from)(NAMED(Near) *near, int64_t cluster, int64_t q)
+{
+    for (int64_t i = 0; i < near->n_near; i++) near->number[i] = near->near[cluster * near->n_near + i];
+    NAMED(pack)(near->lines, q, near->centres, near->number, near->centres + cluster * q, 0, near->around);
+}
+
+INSIDE void NAMED(probe)(NAMED(Near) *near, int64_t cluster, int64_t m, const NUMBER *rows, int64_t q)
+{
+    Points centres = {q + 1, near->around, near->position};
+    NAMED(empty)(&near->probed, m);
+    NAMED(compare)(m, near->all, rows, q, &centres, near->centres + cluster * q, 0, near->lines, &near->probed, near->room);
+}
+
+/* The nearest centre of each row, among those near to the cluster that a run of rows has in common.
+
+   start (n_runs + 1) of each run, cluster (n_runs,) of its rows */
+PROCESSOR int32_t NAMED(nearest_centre)(int64_t n_runs, const int64_t *start, const int32_t *cluster, int64_t q,
+                                        const NUMBER *Q, const NUMBER *centres, const WHOLE *near_clusters,
+                                        int64_t n_near, int64_t rows_at_once, int32_t *found)
+{
+    NAMED(Near) near = {.n_near = n_near, .centres = centres, .near = near_clusters};
+    int32_t is_done = NAMED(entered)(&near, q, 1, rows_at_once);
+    for (int64_t r = 0; is_done && r < n_runs; r++) {
+        NAMED(look_from)(&near, cluster[r], q);
+        for (int64_t first = start[r]; first < start[r + 1]; first += rows_at_once) {
+            int64_t m = start[r + 1] - first < rows_at_once ? start[r + 1] - first : rows_at_once;
+            NAMED(probe)(&near, cluster[r], m, Q + first * q, q);
+            for (int64_t i = 0; i < m; i++) {
+                WHOLE place = near.probed.number[i * near.probed.room];
+                found[first + i] = place < 0 ? cluster[r] : near.number[place];
+            }
+        }
+    }
+    NAMED(left)(&near);
+    return is_done;
+}
+
+/* The w nearest points in the clusters nearest to each row; first_line (clusters + 1) of each cluster's points, which are
+   seen from its centre. */
 PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, const int32_t *cluster, int64_t q,
                                         const NUMBER *Q, const NUMBER *lines, const WHOLE *number,
-                                        const int64_t *first_line, const NUMBER *centres, const WHOLE *near,
+                                        const int64_t *first_line, const NUMBER *centres, const WHOLE *near_clusters,
                                         int64_t n_near, int64_t n_probed, int64_t w, int64_t rows_at_once,
                                         int32_t *found_number)
 {
-    int64_t near_lines = (n_near + LINE - 1) / LINE;
+    NAMED(Near) near = {.n_near = n_near, .centres = centres, .near = near_clusters};
     Points points = {q + 1, lines, number};
-    Best best = NAMED(lists)(w, rows_at_once), probed = NAMED(lists)(n_probed, rows_at_once);
-    NUMBER *around = malloc(near_lines * LINE * (q + 1) * sizeof(NUMBER));
-    WHOLE *near_number = malloc(2 * near_lines * LINE * sizeof(WHOLE)), *position = near_number + near_lines * LINE;
-    int32_t *all = malloc((rows_at_once * (n_probed + 1) + n_near + 1) * sizeof(int32_t));
-    int32_t *end = all + rows_at_once, *looking = end + n_near + 1; /* the rows that look into each of the near clusters */
-    NUMBER *room = malloc(q * ROWS * sizeof(NUMBER));
-    int32_t is_done = best.g && probed.g && around && near_number && all && room;
-    if (is_done) {
-        for (int64_t i = 0; i < rows_at_once; i++) all[i] = i;
-        for (int64_t i = 0; i < near_lines * LINE; i++) position[i] = i, near_number[i] = -1;
-    }
+    Best best = NAMED(lists)(w, rows_at_once);
+    int32_t *end = malloc((n_near + 1 + rows_at_once * n_probed) * sizeof(int32_t));
+    int32_t *looking = end + n_near + 1; /* the rows that look into each of the near clusters, and where these end */
+    int32_t is_done = NAMED(entered)(&near, q, n_probed, rows_at_once) && best.g && end;
+    const WHOLE *place = near.probed.number;
     for (int64_t r = 0; is_done && r < n_runs; r++) {
-        for (int64_t i = 0; i < n_near; i++) near_number[i] = near[cluster[r] * n_near + i];
-        NAMED(pack)(near_lines, q, centres, near_number, around);
-        Points near_centres = {q + 1, around, position};
+        NAMED(look_from)(&near, cluster[r], q);
         for (int64_t first = start[r]; first < start[r + 1]; first += rows_at_once) {
             int64_t m = start[r + 1] - first < rows_at_once ? start[r + 1] - first : rows_at_once;
             const NUMBER *rows = Q + first * q;
-            NAMED(empty)(&probed, m);
-            NAMED(compare)(m, all, rows, q, &near_centres, 0, near_lines, &probed, room);
+            NAMED(probe)(&near, cluster[r], m, rows, q);
             for (int64_t i = 0; i <= n_near; i++) end[i] = 0;
-            for (int64_t i = 0; i < m * n_probed; i++) {
-                WHOLE place = probed.number[i / n_probed * probed.room + i % n_probed];
-                if (place >= 0) end[place + 1]++;
-            }
+            for (int64_t i = 0; i < m; i++)
+                for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
+                    if (*p >= 0) end[*p + 1]++;
             for (int64_t i = 0; i < n_near; i++) end[i + 1] += end[i];
-            for (int64_t i = 0; i < m * n_probed; i++) {
-                WHOLE place = probed.number[i / n_probed * probed.room + i % n_probed];
-                if (place >= 0) looking[end[place]++] = i / n_probed;
-            }
+            for (int64_t i = 0; i < m; i++)
+                for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
+                    if (*p >= 0) looking[end[*p]++] = i;
             NAMED(empty)(&best, m);
             for (int64_t i = 0, from = 0; i < n_near; from = end[i++]) {
-                const int64_t *of_cluster = first_line + near_number[i];
-                NAMED(compare)(end[i] - from, looking + from, rows, q, &points, of_cluster[0],
-                               of_cluster[1] - of_cluster[0], &best, room);
+                const int64_t *of_cluster = first_line + near.number[i];
+                NAMED(compare)(end[i] - from, looking + from, rows, q, &points, centres + near.number[i] * q,
+                               of_cluster[0], of_cluster[1] - of_cluster[0], &best, near.room);
             }
             NAMED(give)(&best, m, 0, found_number + first * w);
         }
     }
+    NAMED(left)(&near);
     free(best.g);
-    free(probed.g);
-    free(around);
-    free(room);
-    free(near_number);
-    free(all);
+    free(end);
     return is_done;
 }
 
@@ -272,6 +386,7 @@ PROCESSOR void NAMED(nearest_of)(int64_t n, int64_t d, const NUMBER *X, const in
 #undef LANES
 #undef VECTORS
 #undef ROWS
+#undef HALF_ROWS
 #undef PAIRS
 #undef vector
 #undef wholes
