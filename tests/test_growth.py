@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier
-from greenlabel.graph import anchor_search, clusters, compiled_search, distances, neighbors, products
+from greenlabel.graph import clusters, compiled_search, distances, inverted, neighbors, products
 from greenlabel.operators.mixed_precision import MixedPrecision
 
 
@@ -42,7 +42,7 @@ def test_an_anchored_fit_compares_each_row_with_each_anchor_once(rows, monkeypat
 
 
 def test_a_row_is_compared_with_about_as_many_points_however_many_there_are(rng, monkeypatch):
-    monkeypatch.setattr(anchor_search, "POINTS_PER_CLUSTER", 10)
+    monkeypatch.setattr(inverted, "POINTS_PER_CLUSTER", 10)
     monkeypatch.setattr(compiled_search, "library", lambda: None)  # both ways look into the same clusters
     look = clusters.ByProducts.in_cluster
     compared = []
@@ -55,7 +55,7 @@ def test_a_row_is_compared_with_about_as_many_points_however_many_there_are(rng,
     monkeypatch.setattr(clusters.ByProducts, "in_cluster", counted)
     per_row = []
     for m in (4_000, 16_000):
-        points_search = anchor_search.InvertedSearch(rng.normal(size=(m, 3)))
+        points_search = inverted.InvertedSearch(rng.normal(size=(m, 3)))
         assert len(points_search.centres) == m // 10
         compared.clear()
         points_search.nearest(rng.normal(size=(500, 3)), 5)

@@ -127,9 +127,9 @@ def test_only_parquet_imports_pyarrow_among_the_blocks():
     assert {module for module in blocks if "pyarrow" in outsiders(module)} == {"blocks.parquet"}
 
 
-def test_only_distances_searches_and_k_means_import_faiss():
+def test_faiss_is_loaded_in_one_place():
     found = {module for module in SOURCES if "faiss" in outsiders(module)}
-    assert found == {"graph.distances", "graph.neighbors", "graph.kmeans"}
+    assert found == {"_common.threads"}
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.split(".")[0] not in EDGES])

@@ -13,12 +13,13 @@ from greenlabel.blocks.rows import ArrayBlocks
 from greenlabel.datasets import digits, keep_labels
 from greenlabel.errors import GraphError
 from greenlabel.graph import compiled_search
-from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
+from greenlabel.graph.anchor_search import anchor_search, is_exact
 from greenlabel.graph.anchors import few_number, usual_number
 from greenlabel.graph.clusters import sorted_pairs
 from greenlabel.graph.compiled_search import clustered_points
+from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.mixing import GramSum, Near, SparseGramSum
-from greenlabel.graph.neighbors import Search
+from greenlabel.graph.search import Search
 from greenlabel.operators.anchored import AnchoredGreen, AnchorSystem
 from greenlabel.operators.mixed_precision import MixedPrecision
 from greenlabel.operators.sparse_anchored import SparseAnchorSystem
@@ -203,7 +204,7 @@ def test_all_that_is_compared_is_whole_and_small_enough_for_exact_sums(rng, monk
         monkeypatch.setattr(points, "candidates", lambda Q, *words: seen.append(Q) or candidates(Q, *words))
         return points
 
-    monkeypatch.setattr("greenlabel.graph.anchor_search.clustered_points", watched)
+    monkeypatch.setattr("greenlabel.graph.inverted.clustered_points", watched)
     P = (scale * rng.normal(size=(2000, 9))).astype(np.float32)
     InvertedSearch(P).nearest(np.concatenate([P[:50] + 0.3 * scale, 1e5 * P[50:60]]), 4)
     points, centres, rows = seen

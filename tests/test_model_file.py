@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, label_table
 from greenlabel.blend.array_models import Logistic, Trees
 from greenlabel.errors import ModelFileError
-from greenlabel.graph.anchor_search import InvertedSearch
+from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
 from greenlabel.graph.projection import principal_axes
 from greenlabel.tables import load_model, predict_table

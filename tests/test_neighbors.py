@@ -204,7 +204,9 @@ def test_a_search_in_full_is_made_only_where_a_row_needs_it(rng):
 def test_narrow_rows_make_blocks_for_all_threads(rng, monkeypatch):
     X = rng.normal(size=(10_000, 2)).astype(np.float32)
     search, sizes = FlatSearch(X[:300]), []
-    monkeypatch.setattr(neighbors, "in_parallel", lambda work, blocks: sizes.extend(b.stop - b.start for b in blocks))
+    monkeypatch.setattr(
+        "greenlabel.graph.search.in_parallel", lambda work, blocks: sizes.extend(b.stop - b.start for b in blocks)
+    )
     search.nearest(X, 3)
     assert sum(sizes) == 10_000
     assert max(sizes) <= 4096

@@ -15,6 +15,7 @@ import typer
 
 import greenlabel
 from greenlabel.cli import app
+from greenlabel.kernels import library
 
 HEAVY = ["numpy", "scipy", "sklearn", "faiss", "polars", "pandas", "skrub", "pyarrow", "matplotlib", "dask", "psutil"]
 LABEL = ["label", "shop.csv", "--target", "kind"]
@@ -72,6 +73,30 @@ for words in {QUICK!r}:
 
 def test_every_command_is_among_those():
     assert {("demo",), ("label",), ("predict",), ("paper",), ("paper", "list")} <= set(COMMANDS)
+
+
+NO_FAISS = """
+import sys
+import numpy as np
+from greenlabel import AnchoredGreenClassifier, GreenClassifier, explain, suggest
+from greenlabel.graph import anchor_search, neighbors
+
+neighbors.EXACT_OPERATIONS = 1e6  # approximate searches too
+anchor_search.EXACT_POINTS = 100
+X = np.random.default_rng(0).normal(size=(4000, 70))
+y = np.where(np.arange(4000) < 10, np.arange(4000) % 2, -1)
+for model in (GreenClassifier(), AnchoredGreenClassifier(64), AnchoredGreenClassifier(1000)):
+    model.fit(X, y).predict(X[:5] + 0.1)
+    suggest(model, 2), explain(model, [20])
+assert "faiss" not in sys.modules
+"""
+
+
+@pytest.mark.skipif(library() is None, reason="this installation has no kernels: no C compiler was there")
+def test_classifiers_do_not_load_faiss():
+    """With which scikit-learn would search neighbours on one thread, in the whole process."""
+    done = subprocess.run([sys.executable, "-c", NO_FAISS], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow
@@ -151,7 +176,6 @@ main()
         "polars",
         "numpy",
         "sklearn.base",
-        "faiss",
     ],
 )
 def test_an_interrupt_while_a_library_loads_is_silent(folder, name):
@@ -217,3 +241,16 @@ def test_a_reader_that_has_gone_is_no_news(folder, words, closed):
     os.close(theirs)
     assert not done.stderr
     assert done.returncode == 1
+
+
+def test_faiss_runs_on_one_thread_where_linear_algebra_does_however_late_it_is_loaded():
+    code = """
+from greenlabel._common.threads import load_faiss, n_threads, one_thread
+n_threads()
+faiss = load_faiss()
+faiss.omp_set_num_threads(2)
+with one_thread():
+    assert faiss.omp_get_max_threads() == 1
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,11 +5,12 @@ otherwise than one thread does. So linear algebra runs on one thread here, and t
 nothing waits, and the result of a block is the same on any number of threads.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -20,6 +21,20 @@ Result = TypeVar("Result")
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def load_faiss() -> Any:
+    """faiss, whose threads are known from then on.
+
+    It is loaded where it is needed and not before: with its OpenMP in the process, scikit-learn's searches run on one
+    thread.
+    """
+    is_new = "faiss" not in sys.modules
+    import faiss
+
+    if is_new:
+        _controller.cache_clear()
+    return faiss
 
 
 def one_thread() -> AbstractContextManager[None]:

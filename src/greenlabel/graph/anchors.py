@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError, ParameterError
-from greenlabel.graph.distances import row_blocks, taken, working
+from greenlabel.graph.distances import COPIES, row_blocks, taken, working
 from greenlabel.graph.duplicates import distinct_rows
 from greenlabel.graph.kmeans import kmeans_groups
-from greenlabel.graph.neighbors import Search, neighbour_matrix
-from greenlabel.graph.projection import COPIES, Projection, sample_rows
+from greenlabel.graph.neighbors import neighbour_matrix
+from greenlabel.graph.projection import Projection, sample_rows
+from greenlabel.graph.search import Search
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

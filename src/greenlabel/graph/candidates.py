@@ -48,7 +48,7 @@ def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | No
     """The same for candidates as pairs: any number of them per row, at least k, ``row`` ascending."""
     dist2 = np.empty(len(row))
     for part in row_blocks(len(row), X.shape[1]):
-        dist2[part] = pair_distances(X[row[part]], P, point[part, None])[:, 0]
+        dist2[part] = closest(X[row[part]], P, point[part, None], 1)[0][:, 0]
     if own is not None:
         dist2[point == own[row]] = np.inf
     order = np.lexsort((point, dist2, row))

@@ -9,17 +9,17 @@ small ones where features are in the tens of thousands.
 from collections.abc import Iterator
 from typing import Any
 
-import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from greenlabel._common.threads import in_parallel
+from greenlabel._common.threads import in_parallel, load_faiss
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
+COPIES = 16  # blocks are so much smaller where they are copied in double precision, to be in the processor's cache
 BLOCK_VALUES = 2**22  # numbers held at once by a step that would otherwise copy all rows
 FLOAT32_TYPES = tuple(map(np.dtype, ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")))
 
@@ -55,9 +55,11 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     if X.dtype != np.float32:
         return np.einsum("nd,nd->n", X, X)
-    norm2 = np.empty(len(X), np.float32)
-    faiss.fvec_norms_L2sqr(faiss.swig_ptr(norm2), faiss.swig_ptr(X), X.shape[1], len(X))  # type: ignore[attr-defined]
-    return norm2.astype(np.float64)
+    norm2 = np.empty(len(X))
+    for rows in row_blocks(len(X), COPIES * X.shape[1]):
+        wide = X[rows].astype(np.float64)
+        norm2[rows] = np.einsum("nd,nd->n", wide, wide)
+    return norm2
 
 
 def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
@@ -72,8 +74,9 @@ def all_distances(X: Any, P: Any, *, absolute: bool) -> Floats:
         return manhattan_distances(X, P) if absolute else euclidean_distances(X, P, squared=True)
     if X.shape[0] * P.size <= BLOCK_VALUES:
         return cdist(X, P, "cityblock" if absolute else "sqeuclidean")
+    faiss = load_faiss()
     X, P = (np.ascontiguousarray(A, np.float32) for A in (X, P))
-    return faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2)
+    return np.asarray(faiss.pairwise_distances(X, P, faiss.METRIC_L1 if absolute else faiss.METRIC_L2))
 
 
 def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
@@ -83,9 +86,10 @@ def pair_distances(X: Any, P: Any, index: Ints) -> NDArray[np.float64]:
         pairs = sp.csr_array(X)[np.repeat(np.arange(n), k)] - sp.csr_array(P)[index.ravel()]
         return np.asarray(pairs.multiply(pairs).sum(axis=1), dtype=np.float64).reshape(n, k)
     if X.dtype == np.float32 and P.dtype == np.float32:
+        faiss = load_faiss()
         short, ids = np.empty((n, k), np.float32), np.ascontiguousarray(index, np.int64)
         pointers = map(faiss.swig_ptr, (short, np.ascontiguousarray(X), P, ids))
-        faiss.fvec_L2sqr_by_idx(*pointers, X.shape[1], n, k)  # type: ignore[attr-defined]
+        faiss.fvec_L2sqr_by_idx(*pointers, X.shape[1], n, k)
         return short.astype(np.float64)
     dist2 = np.empty((n, k))
     for rows in row_blocks(n, k * X.shape[1]):

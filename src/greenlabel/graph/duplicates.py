@@ -20,8 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
-from greenlabel.graph.distances import row_blocks
-from greenlabel.graph.projection import COPIES
+from greenlabel.graph.distances import COPIES, row_blocks
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

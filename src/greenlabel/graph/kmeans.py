@@ -6,11 +6,10 @@
 Q (n, a) points     C (clusters, a) centres
 """
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel._common.threads import in_parallel, load_faiss, one_thread
 from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.products import nearest_point, with_half_norms
 from greenlabel.graph.projection import sample_rows
@@ -54,10 +53,11 @@ def _means(Q: NDArray[np.float32], group: Ints, C: NDArray[np.float32]) -> NDArr
 
 def kmeans_groups(Q: Floats, m: int, seed: int) -> Ints:
     """The group of each row; some of the m groups may be empty."""
+    faiss = load_faiss()
     Q = np.ascontiguousarray(Q, np.float32)
     clustering = faiss.Kmeans(
         Q.shape[1], m, niter=20, seed=seed, min_points_per_centroid=1, max_points_per_centroid=len(Q)
     )
     with one_thread():
         clustering.train(Q)
-        return faiss.knn(Q, clustering.centroids, 1)[1][:, 0]
+        return np.asarray(faiss.knn(Q, clustering.centroids, 1)[1][:, 0])

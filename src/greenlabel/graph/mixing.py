@@ -30,7 +30,8 @@ from greenlabel._common.threads import in_parallel
 from greenlabel.errors import DataError
 from greenlabel.graph.anchors import mixing_weights
 from greenlabel.graph.distances import row_blocks
-from greenlabel.graph.neighbors import Search, neighbour_matrix
+from greenlabel.graph.neighbors import neighbour_matrix
+from greenlabel.graph.search import Search
 from greenlabel.kernels import address, library
 
 Floats = NDArray[np.floating]

@@ -12,7 +12,7 @@ the tens of thousands it loses the small distances.
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
                      a row whose neighbours the bound does not prove goes to FlatSearch
     ClusterSearch    approximate, for graphs of many rows: clusters on the principal axes, into which all points look
-                     together (clusters.py), and other rows one by one (an inverted file of faiss)
+                     together (clusters.py), and other rows as they come (inverted.py)
 
 The neighbours do not depend on the number of threads: the blocks of rows are the same on any machine, each is searched
 on one thread, and what rounding could decide is decided by direct difference.
@@ -23,18 +23,19 @@ X (n, d) rows whose neighbours are wanted     P (m, d) points that are searched 
 from functools import cached_property
 from typing import Any
 
-import faiss
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.candidates import Found, closest, nearest_pairs, redo
-from greenlabel.graph.clusters import CLUSTERS_PROBED, NearestCentres
+from greenlabel.graph.clusters import NearestCentres
 from greenlabel.graph.compiled_search import clustered_points, comparable
 from greenlabel.graph.distances import row_blocks, squared_norms, working
+from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.kmeans import cluster_centres
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
+from greenlabel.graph.search import Search
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -63,49 +64,6 @@ def copy_numbers(P: Any) -> Ints:
     copy = np.empty(len(order), np.intp)
     copy[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return copy
-
-
-class Search:
-    """The points P, ready to be searched in blocks of rows. A subclass searches for one block."""
-
-    group: Ints | None = None  # (m,) the cluster of each point, where a search has some
-
-    def __init__(self, P: Any):
-        self.P = P
-
-    def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
-        """The k nearest points of each row; with ``own``, its index among the points, the row itself does not count."""
-        n = X.shape[0]
-        dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
-
-        def search(rows: slice) -> None:
-            dist2[rows], index[rows] = self._block(self._like_points(X[rows]), k, None if own is None else own[rows])
-
-        in_parallel(search, row_blocks(n, self.values_per_row(X, k)))
-        return dist2, index
-
-    def nearest_to_own(self, k: int) -> Found:
-        """The k nearest other points of each point, which is left out by its index: a duplicate may come first."""
-        return self.nearest(self.P, k, np.arange(self.P.shape[0]))
-
-    def _like_points(self, X: Any) -> Any:
-        """Rows sparse where the points are, and dense where they are not."""
-        if sp.issparse(self.P):
-            return sp.csr_array(X, dtype=np.float64)
-        return working(X.toarray() if sp.issparse(X) else X)
-
-    def values_per_row(self, X: Any, k: int) -> int:
-        return X.shape[1]
-
-    def _block(self, X: Any, k: int, own: Ints | None) -> Found:
-        raise NotImplementedError
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The points alone; everything else is made again from them."""
-        return {"P": self.P}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
 
 class Float64Search(Search):
@@ -225,7 +183,7 @@ class ReducedSearch(Search):
 class ClusterSearch(Search):
     """Approximate neighbours: rows are looked up in the clusters nearest to them, on the principal axes.
 
-    The points themselves are looked up together (clusters.py), other rows one by one in an inverted file.
+    The points themselves are looked up together (clusters.py), other rows as they come (inverted.py).
     """
 
     group: Ints  # (m,)
@@ -270,14 +228,7 @@ class ClusterSearch(Search):
         return redo((dist2, index), index[:, -1] < 0, self._in_full, self.P, np.arange(n))
 
     def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
-        self._index  # noqa: B018 - made once, before threads ask for it
-        return super().nearest(X, k, own)
-
-    def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        wanted = self._n_candidates(k, own is not None)
-        _, candidates = self._index.search(coordinates(X, self.projection), wanted)
-        found = closest(X, self.P, candidates, k, own)
-        return redo(found, found[1][:, -1] < 0, self._in_full, X, own)
+        return self._inverted.nearest(X, k, own)
 
     def _n_candidates(self, k: int, is_own: bool) -> int:
         """Axes that leave something out need candidates to choose from; all axes are wrong by rounding alone."""
@@ -289,15 +240,9 @@ class ClusterSearch(Search):
         return self.flat.nearest(X, k, own)
 
     @cached_property
-    def _index(self) -> Any:
-        """The inverted file."""
-        index: Any = faiss.index_factory(self.centres.shape[1], f"IVF{len(self.centres)},Flat")
-        index.quantizer.add(self.centres)
-        index.is_trained = True
-        index.nprobe = CLUSTERS_PROBED
-        Q = self._coordinates()
-        index.add_core(len(Q), faiss.swig_ptr(Q), None, faiss.swig_ptr(self.group))
-        return index
+    def _inverted(self) -> InvertedSearch:
+        """The same clusters for rows that are no points."""
+        return InvertedSearch.restored(self.P, self.projection, self.centres, self.group)
 
     @cached_property
     def flat(self) -> FlatSearch:

@@ -17,7 +17,6 @@ from greenlabel._common.threads import one_thread
 Floats = NDArray[np.floating]
 
 SAMPLE_ROWS = 4096
-COPIES = 16  # blocks are so much smaller where they are copied in double precision, to be in the processor's cache
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from greenlabel.errors import GraphError
 from greenlabel.graph.anchors import mixing_weights
 from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import AllDistinct
-from greenlabel.graph.neighbors import Search, neighbour_matrix
+from greenlabel.graph.neighbors import neighbour_matrix
+from greenlabel.graph.search import Search
 
 Floats = NDArray[np.floating]
 

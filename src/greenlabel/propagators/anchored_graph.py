@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import cut_neighbors
 from greenlabel.blocks.rows import Blocks, joined
 from greenlabel.errors import ParameterError
-from greenlabel.graph.anchor_search import InvertedSearch, anchor_search, is_exact
+from greenlabel.graph.anchor_search import anchor_search, is_exact
 from greenlabel.graph.anchors import (
     ALL_ROWS,
     ANCHORS,
@@ -34,9 +34,10 @@ from greenlabel.graph.anchors import (
 from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import are_equal
 from greenlabel.graph.features import FILL, CheckFeatures, check_finite, in_units, unit_of
+from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.mixing import Near, NearestAnchors, SumProducts, near_bytes
-from greenlabel.graph.neighbors import Search
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
+from greenlabel.graph.search import Search
 from greenlabel.graph.similarity import anchor_components
 
 Floats = NDArray[np.floating]

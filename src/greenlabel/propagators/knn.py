@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from greenlabel._common.parameters import choose_mu
 from greenlabel.graph.distances import working
 from greenlabel.graph.duplicates import AllDistinct, distinct_rows
-from greenlabel.graph.neighbors import QUICK_OPERATIONS, Search, graph_search
+from greenlabel.graph.neighbors import QUICK_OPERATIONS, graph_search
+from greenlabel.graph.search import Search
 from greenlabel.graph.similarity import (
     Graph,
     check_edge_weights,

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from greenlabel.errors import ModelFileError
-from greenlabel.graph.anchor_search import InvertedSearch
-from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch, Search
+from greenlabel.graph.inverted import InvertedSearch
+from greenlabel.graph.neighbors import ClusterSearch, FlatSearch, Float64Search, ReducedSearch
 from greenlabel.graph.projection import Projection
+from greenlabel.graph.search import Search
 from greenlabel.tables.model_files.container import Arrays, Part
 
 Values = dict[str, Any]
