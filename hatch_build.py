@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
 FOLDER, SOURCE, LIBRARY = Path("src/greenlabel/kernels"), "library.c", "_library.so"
-# Each operation is rounded by itself, as in NumPy: results are the same to the bit on every processor.
+# Each operation is rounded by itself, as in NumPy, where it is not said otherwise (library.c).
 FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared"]
 
 

@@ -174,3 +174,9 @@ def test_products_of_weights_add_up_the_same_to_the_bit(monkeypatch, rng, m, k, 
     found = GramSum.of(m, near).gram()
     monkeypatch.setattr(mixing, "library", lambda: None)
     assert_array_equal(found, GramSum.of(m, near).gram())
+
+
+@needs_library
+def test_an_anchor_that_is_not_there_is_refused():
+    with pytest.raises(IndexError, match="there are 4"):
+        GramSum.of(4, Near(np.full((70_000, 1), 65_535, np.uint16), np.zeros((70_000, 2), order="F")))

@@ -17,6 +17,7 @@ from greenlabel.graph.compiled_search import (
     comparable,
 )
 from greenlabel.graph.distances import pair_distances
+from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.products import Points
 from greenlabel.graph.projection import Projection
 from greenlabel.kernels import LINE, library
@@ -205,3 +206,43 @@ def test_a_graph_is_the_same_with_and_without_a_library(monkeypatch):
     theirs = GreenClassifier(random_state=0).fit(X, y)
     assert_allclose(ours.scores_, theirs.scores_, atol=1e-3 * abs(theirs.scores_).max())
     assert np.mean(ours.transduction_ == theirs.transduction_) > 0.998
+
+
+@pytest.mark.parametrize("n_near", [8, 256])
+def test_a_row_that_no_number_holds_is_looked_up_somewhere(rng, monkeypatch, width, n_near):
+    monkeypatch.setattr(clusters, "MIN_NEAR", n_near)
+    P = rng.normal(size=(3000, 8)).astype(np.float32)
+    search = InvertedSearch(P)
+    far = np.concatenate([P[:2], np.full((1, 8), 1e30, np.float32), np.full((1, 8), np.nan, np.float32)])
+    assert CompiledCentres(search.centres).of(far).min() >= 0
+    index = search.nearest(far, 3)[1]
+    assert_array_equal(index[:2], search.nearest(P[:2], 3)[1])
+    assert ((index >= -1) & (index < 3000)).all()
+    with np.errstate(over="ignore"):
+        assert search.nearest(far[:2].astype(float) * 1e39, 3)[1].max() < 3000
+
+
+def test_what_would_be_read_beyond_its_end_is_refused(rng, width):
+    P = rng.normal(size=(20, 4))
+    lines, projection = Lines(P), Projection(np.zeros(4), np.eye(4))
+    nearest = NearestCentres(P[:3])
+    for call in (
+        lambda: lines.nearest(P[:, :3], 2),
+        lambda: lines.nearest(P, 0),
+        lambda: Lines(P[:0]).nearest(P, 1),
+        lambda: Axes(projection, float).coordinates(P[:, :3]),
+        lambda: compiled_search.closest(P, P[:, :3].copy(), np.zeros((20, 1), int), 1),
+        lambda: CompiledClusters(P, nearest, nearest.of(P)).candidates(P[:, :3], np.zeros(20, int), 1),
+    ):
+        with pytest.raises(ValueError, match=r"columns|wanted"):
+            call()
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_too_few_candidates_are_filled_up(rng, monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(compiled_search, "library", lambda: None)
+    P = rng.normal(size=(5, 2))
+    dist2, index = candidates.closest(P, P, np.array([[1, -1]] * 5), 4)
+    assert_array_equal(index, [[1, -1, -1, -1]] * 5)
+    assert np.isinf(dist2[:, 1:]).all()

@@ -201,6 +201,21 @@ def test_a_search_in_full_is_made_only_where_a_row_needs_it(rng):
     assert "flat" in vars(search)
 
 
+@pytest.mark.parametrize("d", [64, 256, 300])
+def test_sums_whose_errors_all_point_one_way_prove_nothing(rng, d):
+    """Columns that are all alike: rounding adds up as it does in no usual data."""
+    size = (1 + rng.uniform(-0.5, 0.5, (4000, 1))) * np.sign(rng.normal(size=(4000, 1)))
+    P = (size * np.ones((1, d))).astype(np.float32)
+    own = np.arange(100)
+    expected = Float64Search(P).nearest(P[:100], 5, own)[0]
+    assert_allclose(FlatSearch(P).nearest(P[:100], 5, own)[0], expected, rtol=1e-3)
+
+
+def test_where_no_product_can_be_taken_double_precision_finds_the_neighbours(rng):
+    P = rng.normal(size=(200, 8)) * 1e22
+    assert_array_equal(FlatSearch(P).nearest(P[:3], 3)[1], Float64Search(P).nearest(P[:3], 3)[1])
+
+
 def test_narrow_rows_make_blocks_for_all_threads(rng, monkeypatch):
     X = rng.normal(size=(10_000, 2)).astype(np.float32)
     search, sizes = FlatSearch(X[:300]), []

@@ -5,7 +5,6 @@ otherwise than one thread does. So linear algebra runs on one thread here, and t
 nothing waits, and the result of a block is the same on any number of threads.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -23,17 +22,16 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@cache
 def load_faiss() -> Any:
-    """faiss, whose threads are known from then on.
+    """faiss, whose threads are known from the next step on.
 
     It is loaded where it is needed and not before: with its OpenMP in the process, scikit-learn's searches run on one
     thread.
     """
-    is_new = "faiss" not in sys.modules
     import faiss
 
-    if is_new:
-        _controller.cache_clear()
+    _controller.cache_clear()
     return faiss
 
 

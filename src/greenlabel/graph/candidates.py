@@ -40,8 +40,11 @@ def nearest_candidates(dist2: NDArray[np.float64], candidates: Any, k: int, own:
     is_none = candidates < 0 if own is None else (candidates < 0) | (candidates == own[:, None])
     dist2[is_none] = np.inf
     order = np.lexsort((candidates, dist2), axis=1)[:, :k]
-    dist2 = np.take_along_axis(dist2, order, axis=1)
-    return dist2, np.where(np.isfinite(dist2), np.take_along_axis(candidates, order, axis=1), -1)
+    nearest, index = np.full((len(dist2), k), np.inf), np.full((len(dist2), k), -1)
+    there = slice(0, order.shape[1])
+    nearest[:, there] = np.take_along_axis(dist2, order, axis=1)
+    index[:, there] = np.take_along_axis(np.where(is_none, -1, candidates), order, axis=1)
+    return nearest, index
 
 
 def nearest_pairs(X: Any, P: Any, row: Ints, point: Ints, k: int, own: Ints | None) -> Found:

@@ -30,7 +30,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 ROWS_AT_ONCE = 2**14
-CLUSTERS_PROBED = 12
+CLUSTERS_PROBED = 14
 MIN_NEAR = 256  # clusters among which a row looks for those to probe: the quarter nearest to its own, at least these
 CLUSTERS_OF_BOUND = 2
 LEAD = 8  # one centre of so many is compared with every row

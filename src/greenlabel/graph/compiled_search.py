@@ -8,8 +8,9 @@
 
 A product of matrices is quick, but its numbers are written down, compared with a bound and sorted. Here each is
 compared with the last of a row's list while the processor still holds it, and most go no further. Sums are taken in
-another order than in a product: which of nearly equally near points comes first may differ, and nothing else. And each
-is taken by itself: what is found for a row does not depend on the rows that come with it.
+another order than in a product: which of nearly equally near points comes first may differ, and with clusters which
+points are compared at all. And each is taken by itself: what is found for a row does not depend on the rows that come
+with it.
 
 Q (n, q) coordinates     w points wanted for each row
 """
@@ -30,7 +31,7 @@ from greenlabel.kernels import LINE, address, library
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
-Found = tuple[NDArray[np.float64], NDArray[np.int64]]
+Found = tuple[NDArray[np.float64], NDArray[np.int64]]  # as in candidates, which imports this module
 
 NUMBERS = {np.dtype(np.float32): ("float", np.int32), np.dtype(np.float64): ("double", np.int64)}
 MAX_COORDINATES = 256  # beyond, a product of matrices, which may fuse its operations, gains on the comparisons
@@ -88,6 +89,9 @@ class Lines:
     def nearest(self, Q: Floats, w: int) -> tuple[Floats, Ints]:
         """Squared distances and numbers (n, w) of the nearest points, nearest first, as exact as these sums are."""
         Q = np.ascontiguousarray(Q, self.lines.dtype)
+        _check_width(Q, self.lines.shape[1] - 1)
+        if w < 1 or not len(self.lines):
+            raise ValueError(f"{w} of {len(self.lines) * LINE} points are wanted; both have to be positive.")
         g, index = np.empty((len(Q), w), Q.dtype), np.empty((len(Q), w), np.int32)
         lines_at_once = max(1, CACHE_BYTES // self.lines[:1].nbytes)
         points = (len(self.lines), address(self.lines), address(self.number))
@@ -111,8 +115,9 @@ class CompiledClusters(ClusteredPoints):
     def candidates(self, Q: Floats, cluster: Ints, wanted: int) -> Ints:
         lines, around = self._lines, self._around
         Q = np.ascontiguousarray(Q, lines.lines.dtype)
+        _check_width(Q, lines.lines.shape[1] - 1)
         start, of_run = _runs(cluster)
-        found = np.empty((len(Q), wanted), np.int32)
+        found = np.full((len(Q), wanted), -1, np.int32)
         rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(Q))
         points = (address(lines.lines), address(lines.number), address(lines.first))
         n_probed = min(clusters.CLUSTERS_PROBED, around.n_near)
@@ -126,11 +131,11 @@ class CompiledCentres(NearestCentres):
 
     def of(self, Q: Floats) -> Ints:
         if len(self.centres) <= 2 * self.near.shape[1]:
-            return self._all.nearest(Q, 1)[1][:, 0]
-        lead = LEAD * self._leading.nearest(Q, 1)[1][:, 0]
+            return _first(self._all, Q)
+        lead = LEAD * _first(self._leading, Q)
         order = np.argsort(lead, kind="stable")
         start, of_run = _runs(lead[order])
-        in_order, near_by = np.ascontiguousarray(Q[order]), np.empty(len(Q), np.int32)
+        in_order, near_by = np.ascontiguousarray(Q[order], self.centres.dtype), np.empty(len(Q), np.int32)
         rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(in_order))
         nearest_centre = self._leading.function("nearest_centre")
         _check(nearest_centre(*rows, *self._around.words(), ROWS_AT_ONCE, address(near_by)))
@@ -165,8 +170,13 @@ class _Around:
 
 def _runs(cluster: Ints) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Where runs of equal clusters begin, and where the last one ends; the cluster of each run."""
-    first = np.flatnonzero(np.diff(cluster, prepend=-1))
+    first = np.flatnonzero(np.append(len(cluster) > 0, cluster[1:] != cluster[:-1])[: len(cluster)])
     return np.append(first, len(cluster)).astype(np.int64), cluster[first].astype(np.int32)
+
+
+def _first(points: Lines, Q: Floats) -> Ints:
+    """The nearest point of each row; the first of all for a row that is too far away for numbers."""
+    return np.maximum(points.nearest(Q, 1)[1][:, 0], 0)
 
 
 class Axes:
@@ -183,6 +193,7 @@ class Axes:
     def coordinates(self, X: Floats) -> Floats:
         """(X - mean) V (n, q), in the precision of the axes, on all threads."""
         X = np.ascontiguousarray(X, self._axes.dtype)
+        _check_width(X, len(self._mean))
         project = getattr(library(), f"project_{NUMBERS[X.dtype][0]}")
         Q = np.empty((len(X), len(self._axes) * LINE), X.dtype)
         axes = (address(self._mean), len(self._axes), address(self._axes))
@@ -202,6 +213,7 @@ def can_compare(X: Any, P: Any) -> bool:
 
 def closest(X: Floats, P: Floats, candidates: Ints, k: int, own: Ints | None = None, rows: Ints | None = None) -> Found:
     X, P = np.ascontiguousarray(X), np.ascontiguousarray(P)
+    _check_width(X, P.shape[1])
     n, w = candidates.shape
     chosen = np.ascontiguousarray(candidates, np.int32)
     of_row = np.arange(n) if rows is None else np.ascontiguousarray(rows, np.int64)
@@ -211,6 +223,12 @@ def closest(X: Floats, P: Floats, candidates: Ints, k: int, own: Ints | None = N
     of = (address(X), address(of_row), address(P), w, address(chosen), address(own))
     nearest_of(n, X.shape[1], *of, k, address(dist2), address(index))
     return dist2, index
+
+
+def _check_width(rows: Floats, d: int) -> None:
+    """The library would read beyond the end of shorter rows."""
+    if rows.shape[1] != d:
+        raise ValueError(f"rows have {rows.shape[1]} columns, what they are compared with has {d}.")
 
 
 def _check(is_done: int) -> None:

@@ -3,7 +3,8 @@
     points -> coordinates on their leading axes -> clusters of some 200 points
     row    -> coordinates -> the nearest clusters -> candidates -> true distances of these, by direct difference
 
-What is found for a row depends on the points and that row alone, whatever other rows come with it. Axes and clusters
+What is found for a row depends on the points and that row alone, whatever other rows come with it, on one kind of
+processor and installation. Axes and clusters
 are those of the points, from a fixed seed. What is compiled takes every sum by itself (compiled_search.py). A matrix
 product rounds a row otherwise in another batch, and a row that is as near to one cluster as to the next would then look
 into another one: there coordinates are taken in double precision and rounded to whole numbers so small that every sum

@@ -163,6 +163,8 @@ def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
     k = near.index.shape[1]
     if kernels := library():
         index, weight = np.ascontiguousarray(near.index, np.int32), np.ascontiguousarray(near.weights())
+        if index.max(initial=0) >= m:
+            raise IndexError(f"a row is near anchor {index.max()}, but there are {m}.")
         kernels.add_products(len(near), k, m, HALF, address(index), address(weight), *map(address, halves))
         return
     total = np.zeros(halves.shape)

@@ -7,7 +7,7 @@ where float32 does not hold the features. The usual expansion |x|^2 + |p|^2 - 2 
 the tens of thousands it loses the small distances.
 
     Float64Search    few pairs, or sparse features: exact, in double precision
-    FlatSearch       exact at the price of one matrix product (products.py);
+    FlatSearch       exact at the price of one matrix product (products.py), or less (compiled_search.py);
                      a row for which float32 is too coarse, or many points equally far, goes to Float64Search
     ReducedSearch    exact below that price: candidates by a lower bound of the distance on the principal axes;
                      a row whose neighbours the bound does not prove goes to FlatSearch
@@ -49,8 +49,13 @@ REDUCED_POINTS = 256  # fewer points are searched as fast without the reduced bo
 CLUSTER_AXES = 64
 POINTS_PER_CLUSTER = 256
 CANDIDATES = 3  # for each neighbour wanted, where the axes leave something out
-FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of |x|^2 + |p|^2 - 2 x'p relative to |x|^2, for p near x
+FLOAT32_ROUNDING = 8 * float(np.finfo(np.float32).eps)  # of a direct difference, and of sums of few numbers
 FLOAT64_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+def float32_rounding(d: int) -> float:
+    """The most by which |x|^2 + |p|^2 - 2 x'p of d columns is off, relative to |x|^2 + |x - p|^2; in any order."""
+    return FLOAT32_ROUNDING + 2 * d * float(np.finfo(np.float32).eps)
 
 
 def copy_numbers(P: Any) -> Ints:
@@ -134,8 +139,9 @@ class FlatSearch(Search):
         _, candidates = self._centred.nearest(centred, min(wanted, len(self.P)))
         dist2, index = closest(X, self.P, candidates, candidates.shape[1], own)
         last = np.where(index >= 0, dist2, 0).max(axis=1)
-        noise = FLOAT32_ROUNDING * (squared_norms(centred) + last)
-        is_unproven = (dist2[:, k - 1] >= last - 2 * noise) & (wanted < len(self.P))
+        noise = float32_rounding(X.shape[1]) * (squared_norms(centred) + last)
+        may_others = (dist2[:, k - 1] >= last - 2 * noise) & (wanted < len(self.P))
+        is_unproven = may_others | (index[:, k - 1] < 0)
         return (dist2[:, :k].copy(), index[:, :k].copy()), is_unproven
 
     @cached_property

@@ -91,6 +91,8 @@ def _nearest(rows: Floats, points: Floats, w: int, at_once: int) -> tuple[Floats
         row, point, reached = entries_at(g, bound)
         found.append((row, point + start, reached))
     row, point, g = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    if not len(row):  # all numbers overflow
+        return np.full((n, w), np.inf, rows.dtype), np.full((n, w), -1)
     half_dist2 = np.maximum(rows[row, -1] - g, 0)
     order = np.argsort(sort_keys(row, point, half_dist2, n, m))
     chosen = padded(row[order], order, n, w)

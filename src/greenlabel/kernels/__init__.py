@@ -3,7 +3,8 @@
     kernels = library()                   None where there is none, or none that fits
     kernels.multiply(...)                 the function for this processor
 
-The build makes it of library.c (hatch_build.py). Without it NumPy does the work: nothing but time depends on it.
+The build makes it of library.c (hatch_build.py). Without it NumPy does the work, in more
+time; approximate neighbours may be others then.
 Its callers say what their NumPy counterparts are.
 """
 
@@ -60,11 +61,11 @@ def library(width: int | None = None, path: Path = LIBRARY) -> Any:
         if found.kernels_interface() != INTERFACE:
             return None
         widest = found.kernels_width()
+        if (width or widest) > widest:
+            return None
+        functions = {name: getattr(found, f"{name}_{width or widest}") for name in ARGUMENTS}
     except (OSError, AttributeError):  # not there, not for this machine, or not ours
         return None
-    if (width or widest) > widest:
-        return None
-    functions = {name: getattr(found, f"{name}_{width or widest}") for name in ARGUMENTS}
     for name, function in functions.items():
         function.argtypes = ARGUMENTS[name]
     return SimpleNamespace(**functions)

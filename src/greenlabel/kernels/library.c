@@ -3,7 +3,7 @@
 
    Every function is there once for each kind of processor, named for the width of its vectors in single precision:
    multiply_16 needs AVX-512, multiply_8 AVX2 and FMA, multiply_4 runs anywhere. kernels_width() says what this machine
-   can do. All of them do the same operations in the same order. Steps fuse none of them (-ffp-contract=off), so every
+   can do. They do the same operations in the same order. Steps fuse none of them (-ffp-contract=off), so every
    number is the same to the bit on any processor; a search fuses products with their sums (PLUS_PRODUCT) where vectors
    are of 8 or 16. No argument is checked, and no other library is needed. */
 

@@ -219,7 +219,7 @@ PROCESSOR int32_t NAMED(nearest)(int64_t n, int64_t q, const NUMBER *Q, int64_t 
 
 /* The clusters near to each other, among which rows of one look for those nearest to them. */
 typedef struct {
-    int64_t n_near, lines, w;
+    int64_t n_near, lines;
     const NUMBER *centres; /* (clusters, q) */
     const WHOLE *near;     /* (clusters, n_near), nearest first */
     NUMBER *around;        /* the centres near to one cluster, in lines, seen from its own */
@@ -234,7 +234,6 @@ typedef struct {
 INSIDE int32_t NAMED(entered)(NAMED(Near) *near, int64_t q, int64_t w, int64_t rows_at_once)
 {
     near->lines = (near->n_near + LINE - 1) / LINE;
-    near->w = w;
     near->around = malloc(near->lines * LINE * (q + 1) * sizeof(NUMBER));
     near->number = malloc(2 * near->lines * LINE * sizeof(WHOLE));
     near->all = malloc(rows_at_once * sizeof(int32_t));
@@ -305,7 +304,7 @@ PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, co
     Points points = {q + 1, lines, number};
     Best best = NAMED(lists)(w, rows_at_once);
     int32_t *end = malloc((n_near + 1 + rows_at_once * n_probed) * sizeof(int32_t));
-    int32_t *looking = end + n_near + 1; /* the rows that look into each of the near clusters, and where these end */
+    int32_t *looking = end ? end + n_near + 1 : 0; /* rows that look into each of the near clusters, one after the other */
     int32_t is_done = NAMED(entered)(&near, q, n_probed, rows_at_once) && best.g && end;
     const WHOLE *place = near.probed.number;
     for (int64_t r = 0; is_done && r < n_runs; r++) {
@@ -318,7 +317,7 @@ PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, co
             for (int64_t i = 0; i < m; i++)
                 for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
                     if (*p >= 0) end[*p + 1]++;
-            for (int64_t i = 0; i < n_near; i++) end[i + 1] += end[i];
+            for (int64_t i = 0; i < n_near; i++) end[i + 1] += end[i]; /* where those of a cluster begin: filled, they end there */
             for (int64_t i = 0; i < m; i++)
                 for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
                     if (*p >= 0) looking[end[*p]++] = i;
