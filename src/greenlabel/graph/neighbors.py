@@ -139,9 +139,10 @@ class FlatSearch(Search):
         _, candidates = self._centred.nearest(centred, min(wanted, len(self.P)))
         dist2, index = closest(X, self.P, candidates, candidates.shape[1], own)
         last = np.where(index >= 0, dist2, 0).max(axis=1)
-        noise = float32_rounding(X.shape[1]) * (squared_norms(centred) + last)
-        may_others = (dist2[:, k - 1] >= last - 2 * noise) & (wanted < len(self.P))
-        is_unproven = may_others | (index[:, k - 1] < 0)
+        norm2 = squared_norms(centred)
+        noise = float32_rounding(X.shape[1]) * (norm2 + last)
+        others_may_be = (dist2[:, k - 1] >= last - 2 * noise) & (wanted < len(self.P))
+        is_unproven = others_may_be | (index[:, k - 1] < 0) | (norm2 >= np.finfo(np.float32).max)
         return (dist2[:, :k].copy(), index[:, :k].copy()), is_unproven
 
     @cached_property
