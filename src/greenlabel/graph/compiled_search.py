@@ -122,7 +122,8 @@ class CompiledClusters(ClusteredPoints):
         points = (address(lines.lines), address(lines.number), address(lines.first))
         n_probed = min(clusters.CLUSTERS_PROBED, around.n_near)
         nearest_around = lines.function("nearest_around")
-        _check(nearest_around(*rows, *points, *around.words(), n_probed, wanted, ROWS_AT_ONCE, address(found)))
+        wishes = (len(around.centres), n_probed, wanted, ROWS_AT_ONCE)
+        _check(nearest_around(*rows, *points, *around.words(), *wishes, address(found)))
         return found
 
 

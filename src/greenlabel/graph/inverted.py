@@ -75,23 +75,37 @@ class InvertedSearch(Search):
         return search
 
     def values_per_row(self, X: Any, k: int) -> int:
-        """An eighth of the numbers at least."""
-        return max(X.shape[1] // 8, BLOCK_VALUES // self._view.rows_at_once(len(self.centres)))
+        return BLOCK_VALUES // self._view.rows_at_once(len(self.centres), X.shape[1])
 
-    def _block(self, X: Floats, k: int, own: Ints | None) -> Found:
-        Q = self._view.of(X)
-        wanted = max(CANDIDATES * k, MIN_CANDIDATES) if Q.shape[1] < X.shape[1] else k + SPARE
+    def nearest(self, X: Any, k: int, own: Ints | None = None) -> Found:
+        """Many rows at once, for those that look into one cluster do so together; few of them in full width."""
+        n = X.shape[0]
+        dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
+
+        def search(rows: slice) -> None:
+            dist2[rows], index[rows] = self._block(X[rows], k, None if own is None else own[rows])
+
+        in_parallel(search, row_blocks(n, self.values_per_row(X, k)))
+        return dist2, index
+
+    def _block(self, X: Any, k: int, own: Ints | None) -> Found:
+        n, d = X.shape
+        Q = np.concatenate([self._view.of(self._like_points(X[part])) for part in row_blocks(n, d)])
+        wanted = max(CANDIDATES * k, MIN_CANDIDATES) if Q.shape[1] < d else k + SPARE
         wanted = min(wanted + (own is not None), len(self.P))
         cluster = self._points.nearest.of(Q)
         order = np.argsort(cluster, kind="stable")  # near rows one after the other find points in the cache
         candidates = self._points.candidates(Q[order], cluster[order], wanted)
-        dist2, index = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-        dist2[order], index[order] = closest(X, self.P, candidates, k, None if own is None else own[order], order)
+        dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
+        for part in row_blocks(n, d):
+            rows = order[part]
+            its_own = None if own is None else own[rows]
+            dist2[rows], index[rows] = closest(self._like_points(X[rows]), self.P, candidates[part], k, its_own)
         return redo((dist2, index), index[:, -1] < 0, self._among_all, X, own)
 
-    def _among_all(self, X: Floats, k: int, own: Ints | None) -> Found:
+    def _among_all(self, X: Any, k: int, own: Ints | None) -> Found:
         """Where the clusters hold too few points: all of them, row by row."""
-        everything = np.arange(len(self.P))[None]
+        X, everything = self._like_points(X), np.arange(len(self.P))[None]
 
         def search(i: int) -> Found:
             return closest(X[[i]], self.P, everything, k, None if own is None else own[[i]])
@@ -126,8 +140,8 @@ class View(Protocol):
     def centres(self, C: Floats) -> NearestCentres:
         """The centres of clusters, as they are compared."""
 
-    def rows_at_once(self, n_clusters: int) -> int:
-        """Rows that are looked up together."""
+    def rows_at_once(self, n_clusters: int, d: int) -> int:
+        """Rows of d columns that are looked up together: the more look into a cluster, the quicker."""
 
 
 class SumsOneByOne:
@@ -147,8 +161,8 @@ class SumsOneByOne:
     def centres(self, C: Floats) -> NearestCentres:
         return CompiledCentres(C.astype(self._dtype))
 
-    def rows_at_once(self, n_clusters: int) -> int:
-        return MIN_ROWS
+    def rows_at_once(self, n_clusters: int, d: int) -> int:
+        return min(max(2 * ROWS_PER_CLUSTER * n_clusters, MIN_ROWS), 4 * MAX_ROWS)
 
 
 class WholeNumbers:
@@ -175,9 +189,8 @@ class WholeNumbers:
     def centres(self, C: Floats) -> NearestCentres:
         return NearestCentres(self.compared(C))
 
-    def rows_at_once(self, n_clusters: int) -> int:
-        """The more rows look into a cluster together, the quicker."""
-        return min(max(ROWS_PER_CLUSTER * n_clusters, MIN_ROWS), MAX_ROWS)
+    def rows_at_once(self, n_clusters: int, d: int) -> int:
+        return min(max(ROWS_PER_CLUSTER * n_clusters, MIN_ROWS), MAX_ROWS, 8 * BLOCK_VALUES // d)
 
     def _coordinates(self, X: Floats) -> NDArray[np.float64]:
         blocks = row_blocks(len(X), COPIES * X.shape[1])

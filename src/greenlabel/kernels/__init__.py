@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIBRARY = Path(__file__).with_name("_library.so")
-INTERFACE = 4  # the number of library.c that is called here
+INTERFACE = 5  # the number of library.c that is called here
 LINE = 16  # numbers that belong together in memory
 WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
 
@@ -47,7 +47,7 @@ ARGUMENTS_OF_SEARCHES = {  # each for float and for double
     "project": [S, S, A, A, S, A, A],
     "nearest": [S, S, A, S, A, A, S, S, S, A, A],
     "nearest_centre": [S, A, A, S, A, A, A, S, S, A],
-    "nearest_around": [S, A, A, S, *[A] * 6, S, S, S, S, A],
+    "nearest_around": [S, A, A, S, *[A] * 6, S, S, S, S, S, A],
     "nearest_of": [S, S, A, A, A, S, A, A, S, A, A],
 }
 ARGUMENTS |= {f"{name}_{of}": types for name, types in ARGUMENTS_OF_SEARCHES.items() for of in ("float", "double")}

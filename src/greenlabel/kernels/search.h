@@ -292,46 +292,63 @@ PROCESSOR int32_t NAMED(nearest_centre)(int64_t n_runs, const int64_t *start, co
     return is_done;
 }
 
+/* Compares rows with the clusters that they probe, from a rank to another one: all rows of a cluster one after the other,
+   so that its points are read once. probed (n, n_probed), nearest first     looking (n n_probed), end (n_clusters + 1) room */
+INSIDE void NAMED(compare_probed)(int64_t n, int64_t n_probed, const int32_t *probed, int64_t from, int64_t to,
+                                  int64_t n_clusters, int32_t *looking, int64_t *end, const NUMBER *Q, int64_t q,
+                                  const Points *points, const int64_t *first_line, const NUMBER *centres,
+                                  const Best *best, NUMBER *room)
+{
+    for (int64_t c = 0; c <= n_clusters; c++) end[c] = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = from; j < to; j++)
+            if (probed[i * n_probed + j] >= 0) end[probed[i * n_probed + j] + 1]++;
+    for (int64_t c = 0; c < n_clusters; c++) end[c + 1] += end[c]; /* where a cluster begins; filled, where it ends */
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = from; j < to; j++)
+            if (probed[i * n_probed + j] >= 0) looking[end[probed[i * n_probed + j]]++] = i;
+    for (int64_t c = 0, begin = 0; c < n_clusters; begin = end[c++])
+        NAMED(compare)(end[c] - begin, looking + begin, Q, q, points, centres + c * q, first_line[c],
+                       first_line[c + 1] - first_line[c], best, room);
+}
+
 /* The w nearest points in the clusters nearest to each row; first_line (clusters + 1) of each cluster's points, which are
-   seen from its centre. */
+   seen from its centre. The nearest cluster of each row comes first: it leaves few of the other points to be listed. */
 PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, const int32_t *cluster, int64_t q,
                                         const NUMBER *Q, const NUMBER *lines, const WHOLE *number,
                                         const int64_t *first_line, const NUMBER *centres, const WHOLE *near_clusters,
-                                        int64_t n_near, int64_t n_probed, int64_t w, int64_t rows_at_once,
-                                        int32_t *found_number)
+                                        int64_t n_near, int64_t n_clusters, int64_t n_probed, int64_t w,
+                                        int64_t rows_at_once, int32_t *found_number)
 {
+    int64_t n = start[n_runs];
     NAMED(Near) near = {.n_near = n_near, .centres = centres, .near = near_clusters};
     Points points = {q + 1, lines, number};
-    Best best = NAMED(lists)(w, rows_at_once);
-    int32_t *end = malloc((n_near + 1 + rows_at_once * n_probed) * sizeof(int32_t));
-    int32_t *looking = end ? end + n_near + 1 : 0; /* rows that look into each of the near clusters, one after the other */
-    int32_t is_done = NAMED(entered)(&near, q, n_probed, rows_at_once) && best.g && end;
-    const WHOLE *place = near.probed.number;
+    Best best = NAMED(lists)(w, n + 1);
+    int32_t *probed = malloc((n * n_probed + 1) * sizeof(int32_t)), *looking = malloc((n * n_probed + 1) * sizeof(int32_t));
+    int64_t *end = malloc((n_clusters + 1) * sizeof(int64_t));
+    int32_t is_done = NAMED(entered)(&near, q, n_probed, rows_at_once) && best.g && probed && looking && end;
     for (int64_t r = 0; is_done && r < n_runs; r++) {
         NAMED(look_from)(&near, cluster[r], q);
         for (int64_t first = start[r]; first < start[r + 1]; first += rows_at_once) {
             int64_t m = start[r + 1] - first < rows_at_once ? start[r + 1] - first : rows_at_once;
-            const NUMBER *rows = Q + first * q;
-            NAMED(probe)(&near, cluster[r], m, rows, q);
-            for (int64_t i = 0; i <= n_near; i++) end[i] = 0;
-            for (int64_t i = 0; i < m; i++)
-                for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
-                    if (*p >= 0) end[*p + 1]++;
-            for (int64_t i = 0; i < n_near; i++) end[i + 1] += end[i]; /* where those of a cluster begin: filled, they end there */
-            for (int64_t i = 0; i < m; i++)
-                for (const WHOLE *p = place + i * near.probed.room; p < place + i * near.probed.room + n_probed; p++)
-                    if (*p >= 0) looking[end[*p]++] = i;
-            NAMED(empty)(&best, m);
-            for (int64_t i = 0, from = 0; i < n_near; from = end[i++]) {
-                const int64_t *of_cluster = first_line + near.number[i];
-                NAMED(compare)(end[i] - from, looking + from, rows, q, &points, centres + near.number[i] * q,
-                               of_cluster[0], of_cluster[1] - of_cluster[0], &best, near.room);
+            NAMED(probe)(&near, cluster[r], m, Q + first * q, q);
+            for (int64_t i = 0; i < m * n_probed; i++) {
+                WHOLE place = near.probed.number[i / n_probed * near.probed.room + i % n_probed];
+                probed[first * n_probed + i] = place < 0 ? -1 : near.number[place];
             }
-            NAMED(give)(&best, m, 0, found_number + first * w);
         }
+    }
+    if (is_done) {
+        NAMED(empty)(&best, n);
+        for (int64_t from = 0; from < n_probed; from = from ? n_probed : 1)
+            NAMED(compare_probed)(n, n_probed, probed, from, from ? n_probed : 1, n_clusters, looking, end, Q, q, &points,
+                                  first_line, centres, &best, near.room);
+        NAMED(give)(&best, n, 0, found_number);
     }
     NAMED(left)(&near);
     free(best.g);
+    free(probed);
+    free(looking);
     free(end);
     return is_done;
 }
