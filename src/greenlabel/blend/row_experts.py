@@ -18,10 +18,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from greenlabel._common.threads import in_parallel, one_thread
+from greenlabel._common.threads import in_parallel, load_faiss, one_thread
 from greenlabel.blend.task import Expert, Floats, Ints, Learned, Task
 from greenlabel.blend.weights import log_evidence
 from greenlabel.graph.distances import all_distances, row_blocks
+
+# For kernels, and now: loaded by one of several threads it would run on more than one itself, and round otherwise.
+load_faiss()
 
 ROWS_AT_ONCE = 1024  # that a model predicts, always: see by_equal_parts
 KERNEL_ROWS = 1000  # largest number of labelled rows that a kernel uses
