@@ -170,7 +170,7 @@ class ReducedSearch(Search):
         return {"P": self.P, "projection": self.projection}
 
     def _reduce(self, X: Floats) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Coordinates and remainder (n, q + 1), and how far the squared remainder may be off."""
+        """Coordinates and remainder (n, q + 1), and how far the squared remainder is off as a rule, if not at worst."""
         centred = centre(X, self.projection.mean)
         Q = centred @ self._axes
         norm2 = squared_norms(centred)
