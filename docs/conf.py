@@ -10,16 +10,14 @@ page is read: the navigation to the first page, and to a line ``<!-- api: NAME -
 import importlib
 import inspect
 import re
-import sys
 from datetime import date
 from pathlib import Path
 
 from docutils import nodes
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+import greenlabel
 
-import greenlabel  # noqa: E402
+ROOT = Path(__file__).parents[1]
 
 # Pages of each part of the navigation, in order, by the name that stands there: a new page is one line here.
 NAVIGATION = {

@@ -253,3 +253,38 @@ with one_thread():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_one_thread_lasts_until_the_last_that_asked_for_it_has_ended():
+    code = """
+from threading import Event, Thread
+import scipy.linalg
+from threadpoolctl import ThreadpoolController, threadpool_limits
+from greenlabel._common.threads import one_thread
+
+def threads():
+    return [each.num_threads for each in ThreadpoolController().select(user_api="blas").lib_controllers]
+
+def long():
+    with one_thread():
+        began.set()
+        ended.wait()
+        inside.append(threads())
+
+threadpool_limits(2)
+before = threads()
+assert 2 in before, before
+for again in range(2):  # a second time, after both have gone
+    began, ended, inside = Event(), Event(), []
+    with one_thread():
+        other = Thread(target=long, daemon=True)
+        other.start()
+        began.wait()
+    assert set(threads()) == {1}, threads()
+    ended.set()
+    other.join()
+    assert set(inside[0]) == {1}, inside
+    assert threads() == before, threads()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,10 +5,11 @@ otherwise than one thread does. So linear algebra runs on one thread here, and t
 nothing waits, and the result of a block is the same on any number of threads.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -17,9 +18,58 @@ Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 
+class Libraries:
+    """The libraries of this process that have threads.
+
+    OpenMP counts them for each thread that starts some, and other linear algebra for the whole process: where several
+    threads ask for one, as fits side by side do, the first to come sets it and the last to go sets it back.
+    """
+
+    def __init__(self) -> None:
+        self._changing, self._n_inside = Lock(), 0
+        self._limits: list[Any] = []  # of the process, while somebody is inside
+        self.look_again()
+
+    def look_again(self) -> None:
+        """See those that were loaded since."""
+        with self._changing:
+            self.all = ThreadpoolController()
+            every = self.all.lib_controllers
+            self._of_thread = self.all.select(filepath=[one.filepath for one in every if counts_for_each_thread(one)])
+            self._of_process = self.all.select(
+                filepath=[one.filepath for one in every if not counts_for_each_thread(one)]
+            )
+            if self._n_inside:  # what is new to these; the others are limited already, and go back to that
+                self._limits.append(self._of_process.limit(limits=1))
+
+    def limit_this_thread(self) -> Any:
+        """One thread for what counts them for the thread that asks, until what is returned ends as a context."""
+        return self._of_thread.limit(limits=1)
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        with self.limit_this_thread():
+            with self._changing:
+                if not self._n_inside:
+                    self._limits = [self._of_process.limit(limits=1)]
+                self._n_inside += 1
+            try:
+                yield
+            finally:
+                with self._changing:
+                    self._n_inside -= 1
+                    if not self._n_inside:
+                        for limit in reversed(self._limits):
+                            limit.restore_original_limits()
+
+
+def counts_for_each_thread(library: Any) -> bool:
+    return "openmp" in (library.user_api, getattr(library, "threading_layer", None))
+
+
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def libraries() -> Libraries:
+    return Libraries()
 
 
 @cache
@@ -31,18 +81,18 @@ def load_faiss() -> Any:
     """
     import faiss
 
-    _controller.cache_clear()
+    libraries().look_again()
     return faiss
 
 
 def one_thread() -> AbstractContextManager[None]:
     """Linear algebra and faiss on one thread inside the block."""
-    return _controller().limit(limits=1)
+    return libraries().one_thread()
 
 
 def n_threads() -> int:
     """As many as linear algebra may use, by the machine, the environment or threadpoolctl."""
-    return max((library.num_threads for library in _controller().lib_controllers), default=1)
+    return max((library.num_threads for library in libraries().all.lib_controllers), default=1)
 
 
 def in_parallel(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
@@ -52,8 +102,7 @@ def in_parallel(work: Callable[[Block], Result], blocks: Iterable[Block]) -> lis
     with one_thread():
         if min(len(blocks), threads) < 2:
             return [work(block) for block in blocks]
-        # OpenMP counts threads for each thread that starts some, so every worker says so for itself.
-        with ThreadPoolExecutor(min(len(blocks), threads), initializer=lambda: one_thread()) as pool:
+        with ThreadPoolExecutor(min(len(blocks), threads), initializer=libraries().limit_this_thread) as pool:
             return list(pool.map(work, blocks))
 
 
