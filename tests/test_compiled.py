@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from greenlabel import kernels
 from greenlabel._common.threads import Team
 from greenlabel.graph import mixing
-from greenlabel.graph.mixing import GramSum, Near
+from greenlabel.graph.mixing import GramSum, Largest, Near
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.kernels import library
@@ -174,6 +174,36 @@ def test_products_of_weights_add_up_the_same_to_the_bit(monkeypatch, rng, m, k, 
     found = GramSum.of(m, near).gram()
     monkeypatch.setattr(mixing, "library", lambda: None)
     assert_array_equal(found, GramSum.of(m, near).gram())
+
+
+def rows_near_anchors(rng, n, m, k, index_type, number):
+    """Rows on a lattice of distances: many weights are equal, some are 0, some rows are a mix of one anchor alone."""
+    index = np.array([rng.permutation(m)[:k] for _ in range(n)]).reshape(n, k)
+    return Near(index.astype(index_type), np.asfortranarray(np.sort(rng.integers(0, 3, (n, k + 1)), axis=1), number))
+
+
+@pytest.mark.parametrize("width", [None, *WIDTHS])
+@pytest.mark.parametrize(("n", "m", "k", "c"), [(1, 1, 1, 1), (300, 40, 1, 3), (300, 40, 5, 8), (70_000, 9, 9, 17)])
+@pytest.mark.parametrize("types", [(np.uint16, np.float32), (np.int32, np.float64)], ids=["short", "long"])
+@pytest.mark.parametrize("are_reached", [True, False])
+def test_the_largest_score_is_that_of_all_scores_to_the_bit(monkeypatch, rng, width, n, m, k, c, types, are_reached):
+    near = rows_near_anchors(rng, n, m, k, *types)
+    C, offsets = np.asfortranarray(rng.integers(0, 3, (m, c)) / 7), rng.integers(0, 2, c) / 7
+    reached = np.ones(m, bool) if are_reached else rng.random(m) < 0.3
+    F = near.matrix(m) @ C + offsets
+    expected = np.where(near.matrix(m) @ reached > 0, F.argmax(axis=1), c - 1)
+    monkeypatch.setattr(mixing, "library", lambda: width and library(width))
+    assert_array_equal(Largest(C, offsets, reached, c - 1)(near), expected)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_class_is_sought_at_an_anchor_that_is_not_there(monkeypatch, width):
+    monkeypatch.setattr(mixing, "library", lambda: library(width))
+    largest = Largest(np.zeros((4, 2)), np.zeros(2), np.ones(4, bool), 0)
+    for index in (np.full((3, 1), 4, np.uint16), np.full((3, 1), -1, np.int32)):
+        with pytest.raises(IndexError, match="there are 4"):
+            largest(Near(index, np.zeros((3, 2), order="F")))
+    assert len(largest(Near(np.zeros((0, 1), np.uint16), np.zeros((0, 2), order="F")))) == 0
 
 
 @needs_library

@@ -16,6 +16,7 @@ differs between processors: places along the line are rounded, and equal ones go
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def mixing_weights(dist2: Floats) -> Floats:
     returns (n, k), rows sum to 1.  Where all k + 1 distances are equal, the weights are equal too.
     """
     gap = dist2[:, -1:] - dist2[:, :-1]
-    total = gap.sum(axis=1, keepdims=True)
+    total = reduce(np.add, gap.T)[:, None]  # in this order, which NumPy's sum changes with the layout
     if (total == 0).any():
         return np.divide(gap, total, out=np.full_like(gap, 1 / gap.shape[1]), where=total > 0)
     gap /= total

@@ -1,6 +1,7 @@
 """Z in few bytes, and the sum Z'Z over its rows in whole numbers.
 
     Near             the k nearest anchors of each row, and k + 1 squared distances from which Eq. Z makes the weights
+    Largest          the class of each row, from what its anchors say
     GramSum          Z'Z = sum of z_i z_i' over the rows seen so far, m x m numbers
     SparseGramSum    the same for many anchors, of which few pairs have a row in common
 
@@ -10,14 +11,14 @@ most 1 and kept as
 
     p 2^31 = high + low / 2^31,       high, low whole, 0 <= high, low <= 2^31
 
-whose sums fit in 64 bits for four billion rows (kernels/gram.h). Where NumPy takes them, a block of 2^16 rows adds up
+whose sums fit in 64 bits for four billion rows (kernels/mixing.h). Where NumPy takes them, a block of 2^16 rows adds up
 exactly in float64, which is faster there. The sparse sum keeps high and low as the real and imaginary part of one
 number, in steps of 2^-21 and 2^-42, whose sums are exact in float64 for as many rows.
 
 Z (n, m) mixing weights, rows sum to 1     k anchors of a row     m anchors
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,7 +33,7 @@ from greenlabel.graph.anchors import mixing_weights
 from greenlabel.graph.distances import row_blocks
 from greenlabel.graph.neighbors import neighbour_matrix
 from greenlabel.graph.search import Search
-from greenlabel.kernels import address, library
+from greenlabel.kernels import NearestOf, address, library
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -43,6 +44,7 @@ HALF = 2.0**31
 SPARSE_HALF = 2.0**21
 SPARSE_PAIRS_AT_ONCE = 2**21
 MAX_ROWS = 2**32
+LANES, MIXED = 8, 32  # columns and rows that what is compiled handles at once, on any processor (kernels/mixing.h)
 DENSE_ANCHORS = 2048  # up to here m x m numbers are faster than sparse ones
 
 
@@ -81,6 +83,58 @@ class Near:
     def matrix(self, m: int) -> sp.csr_array:
         """Z (n, m) of these rows."""
         return neighbour_matrix(self.index, np.ascontiguousarray(self.weights()), m)
+
+
+class Largest:
+    """The class with the largest score of each row, the first of equal ones: scores are z_i' C + offsets.
+
+    A row without weight on any of the anchors that are ``reached`` (m,) gets the class ``otherwise``.
+    """
+
+    def __init__(self, C: Floats, offsets: Floats, reached: NDArray[np.bool_], otherwise: int):
+        self._c, self._kernels = len(offsets), library()
+        self._otherwise = -1 if reached.all() else otherwise
+        columns = C if reached.all() else np.column_stack([C, reached])
+        unused = -columns.shape[1] % LANES
+        self._C = np.ascontiguousarray(np.pad(columns, ((0, 0), (0, unused))), np.float64)
+        self._offsets = np.pad(np.asarray(offsets, np.float64), (0, self._C.shape[1] - self._c))
+
+    def __call__(self, near: Near) -> Ints:
+        """(rows,)"""
+        best = np.empty(len(near), np.int32)
+        fill = self._by_numpy(near, best) if self._kernels is None else self._compiled(near, best)
+        in_parallel(fill, row_blocks(len(near), self._C.shape[1]))
+        return best
+
+    def _by_numpy(self, near: Near, best: Ints) -> Callable[[slice], None]:
+        def fill(rows: slice) -> None:
+            F = near.pick(rows).matrix(len(self._C)) @ self._C + self._offsets
+            best[rows] = F[:, : self._c].argmax(axis=1)
+            if self._otherwise >= 0:
+                best[rows][F[:, self._c] == 0] = self._otherwise
+
+        return fill
+
+    def _compiled(self, near: Near, best: Ints) -> Callable[[slice], None]:
+        check_index(near.index, len(self._C))
+        k, columns = near.index.shape[1], self._C.shape[1]
+        index = np.ascontiguousarray(near.index, np.uint16 if near.index.dtype == np.uint16 else np.int32)
+        dist2 = np.asfortranarray(near.dist2, np.float32 if near.dist2.dtype == np.float32 else np.float64)
+
+        def fill(rows: slice) -> None:
+            sizes = len(index), index.dtype == np.uint16, dist2.dtype == np.float32
+            nearest, room = NearestOf(*sizes, address(index), address(dist2)), np.empty(k * MIXED + columns)
+            asked = rows.start, rows.stop - rows.start, k, nearest, self._c, columns, self._otherwise
+            arrays = map(address, (self._C, self._offsets, room, best[rows]))
+            self._kernels.largest(*asked, *arrays)
+
+        return fill
+
+
+def check_index(index: Ints, m: int) -> None:
+    """What is compiled does not look whether an anchor is there."""
+    if index.max(initial=0) >= m or index.min(initial=0) < 0:
+        raise IndexError(f"a row is near anchor {index.max()}, but there are {m}.")
 
 
 def joining_weights(weight: Floats) -> Floats:
@@ -162,9 +216,8 @@ def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
     """Add the products of each row's weights, for all pairs of its anchors; at most ROWS_AT_ONCE rows."""
     k = near.index.shape[1]
     if kernels := library():
+        check_index(near.index, m)
         index, weight = np.ascontiguousarray(near.index, np.int32), np.ascontiguousarray(near.weights())
-        if index.max(initial=0) >= m:
-            raise IndexError(f"a row is near anchor {index.max()}, but there are {m}.")
         kernels.add_products(len(near), k, m, HALF, address(index), address(weight), *map(address, halves))
         return
     total = np.zeros(halves.shape)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIBRARY = Path(__file__).with_name("_library.so")
-INTERFACE = 5  # the number of library.c that is called here
+INTERFACE = 6  # the number of library.c that is called here
 LINE = 16  # numbers that belong together in memory
 WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
 
@@ -34,6 +34,18 @@ class Sums(ctypes.Structure):
     ]
 
 
+class NearestOf(ctypes.Structure):
+    """The nearest anchors of rows."""
+
+    _fields_ = [
+        ("n", ctypes.c_int64),
+        ("is_short", ctypes.c_int64),
+        ("is_single", ctypes.c_int64),
+        ("index", ctypes.c_void_p),
+        ("dist2", ctypes.c_void_p),
+    ]
+
+
 S, A = ctypes.c_int64, ctypes.c_void_p  # a size, the address of an array
 ARGUMENTS = {
     "follow": [S, S, A, A, A],
@@ -41,6 +53,7 @@ ARGUMENTS = {
     "multiply": [S, S, *[A] * 6, Sums],
     "move": [S, S, A, A, A, Sums],
     "add_products": [S, S, S, ctypes.c_double, *[A] * 4],
+    "largest": [S, S, S, NearestOf, S, S, S, *[A] * 4],
 }
 ARGUMENTS_OF_SEARCHES = {  # each for float and for double
     "pack": [S, S, A, A, A, A, A],

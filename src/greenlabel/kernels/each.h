@@ -1,7 +1,7 @@
 /* All functions for one kind of processor, of vectors of WIDTH float32. */
 
 #include "steps.h"
-#include "gram.h"
+#include "mixing.h"
 
 #define NUMBER float
 #define WHOLE int32_t /* as many bits */

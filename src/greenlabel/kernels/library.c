@@ -1,16 +1,16 @@
-/* What is compiled: steps of conjugate gradients (steps.h), the search of neighbours (search.h) and Z'Z
-   (gram.h).
+/* What is compiled: steps of conjugate gradients (steps.h), the search of neighbours (search.h) and what rows make of
+   their nearest anchors (mixing.h).
 
    Every function is there once for each kind of processor, named for the width of its vectors in single precision:
    multiply_16 needs AVX-512, multiply_8 AVX2 and FMA, multiply_4 runs anywhere. kernels_width() says what this machine
-   can do. They do the same operations in the same order. Steps fuse none of them (-ffp-contract=off), so every
-   number is the same to the bit on any processor; a search fuses products with their sums (PLUS_PRODUCT) where vectors
+   can do. They do the same operations in the same order. Steps and mixes fuse none of them (-ffp-contract=off), so
+   every number is the same to the bit on any processor; a search fuses products with their sums (PLUS_PRODUCT) where vectors
    are of 8 or 16. No argument is checked, and no other library is needed. */
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#define INTERFACE 5 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
+#define INTERFACE 6 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
 #define LINE 16     /* numbers that belong together in memory, on any processor: columns of a matrix, points */
 
 #define JOINED(a, b) a##_##b

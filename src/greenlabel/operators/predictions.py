@@ -8,7 +8,7 @@ m x c numbers and the labels, nothing of the size of the data.
 C (m, c) coefficients     F (n, c) scores     theta = 1 + n mu
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,9 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel._common.threads import in_parallel
-from greenlabel.graph.distances import row_blocks
-from greenlabel.graph.mixing import Near
+from greenlabel.graph.mixing import Largest, Near
 from greenlabel.labels.encoding import ScoreDecoder
 
 Floats = NDArray[np.floating]
@@ -58,20 +56,25 @@ class Scores:
         Z = near.matrix(len(self.C))
         return self._of(rows, Z), self._reached(Z)
 
+    def of_labelled(self, rows: Sequence[int], near: Near) -> tuple[Ints, Floats, Bools]:
+        """Which of these rows have a label, by their place among them; F of those, and whether they are reached."""
+        labelled, codes = self._labels_of(rows)
+        Z = near.pick(labelled).matrix(len(self.C))
+        F = Z @ self.C
+        F[np.arange(len(codes)), codes] += self.own
+        return labelled, F, self._reached(Z)
+
+    def _labels_of(self, rows: Sequence[int]) -> tuple[Ints, Ints]:
+        here = slice(*np.searchsorted(self.labelled, [rows[0], rows[-1] + 1]))
+        return self.labelled[here] - rows[0], self.codes[here]
+
     def _of(self, rows: Sequence[int], Z: sp.csr_array) -> Floats:
         F = Z @ self.C
-        start, stop = np.searchsorted(self.labelled, [rows[0], rows[-1] + 1])
-        F[self.labelled[start:stop] - rows[0], self.codes[start:stop]] += self.own
+        F[self._labels_of(rows)] += self.own
         return F
 
     def _reached(self, Z: sp.csr_array) -> Bools:
         return np.ones(Z.shape[0], bool) if self.reached_anchors.all() else Z @ self.reached_anchors > 0
-
-
-def in_parts(predict: Callable[..., Any], rows: Sequence[int], near: Near, c: int) -> Any:
-    """predict(rows, near) for a few rows at a time, so that a step needs no memory for the scores of a whole block."""
-    parts = in_parallel(lambda part: predict(rows[part], near.pick(part)), row_blocks(len(near), c))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,14 @@ class Classes:
     decoder: ScoreDecoder
 
     def __call__(self, rows: Sequence[int], near: Near) -> NDArray[Any]:
-        def classify(rows: Sequence[int], near: Near) -> NDArray[Any]:
-            return self.decoder.classify(*self.scores.with_reach(rows, near))
+        """Scores are made for rows with a label of their own alone."""
+        scores, decoder = self.scores, self.decoder
+        largest = Largest(scores.C, decoder.offsets, scores.reached_anchors, int(decoder.shares.argmax()))
 
-        return in_parts(classify, rows, near, self.scores.C.shape[1])
+        found = decoder.classes[largest(near)]
+        labelled, F, is_reached = scores.of_labelled(rows, near)
+        found[labelled] = decoder.classify(F, is_reached)
+        return found
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,7 @@ class AnchoredPropagation(Propagation):
 
     def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
         self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
+        self._left_out: tuple[Ints, Floats] = np.arange(0), self._no_scores()
 
     @cached_property
     def C(self) -> Floats:
@@ -215,10 +216,18 @@ class AnchoredPropagation(Propagation):
 
     def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
         """F_i - G_ii y_i, in which the own label of a row is left out of F from the start."""
+        if self.propagator.operator.is_direct:
+            return self.rough_leave_one_out(indices)
         return self._without_own(indices, partial(self.propagator.operator.system.own_share, tolerance=tolerance))
 
     def rough_leave_one_out(self, indices: Ints) -> Floats:
-        return self._without_own(indices, partial(self.propagator.operator.system.rough_own_share, tolerance=ROUGH))
+        """Remembered for the rows that were asked for last; of a dense system it is not rough."""
+        known, F = self._left_out
+        if not np.array_equal(indices, known):
+            own_share = partial(self.propagator.operator.system.rough_own_share, tolerance=ROUGH)
+            F = self._without_own(indices, own_share)
+            self._left_out = indices, F
+        return F.copy()
 
     def _without_own(self, indices: Ints, own_share: Callable[[sp.csr_array], Floats]) -> Floats:
         near = self.labelled.pick(indices)
