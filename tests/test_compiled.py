@@ -102,7 +102,8 @@ def test_each_step_is_the_same_to_the_bit(monkeypatch, rng, n, c, has_groups, wi
 @needs_library
 @pytest.mark.parametrize("c", [2, 17, 30])
 def test_solutions_are_the_same_to_the_bit(monkeypatch, rng, c):
-    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
+    for rows in ("MIXED_ROWS", "COMPILED_ROWS"):
+        monkeypatch.setattr(f"greenlabel.operators.conjugate_gradients.{rows}", 0)
     X = rng.normal(size=(5000, 3))
     graph = knn_graph(graph_search(X, np.random.default_rng(0)), 8, "adaptive", 1.0)
     system = SparseSystem(graph.S, graph.degree + 0.01, "no advice", np.argsort(np.argsort(X[:, 0])) // 100)

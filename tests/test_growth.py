@@ -98,7 +98,8 @@ def test_rounds_of_the_sparse_solver_do_not_grow_with_the_rows(rows, monkeypatch
         rounds[len(R)] = rounds.get(len(R), 0) + found[2]
         return found
 
-    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
+    for rows in ("MIXED_ROWS", "COMPILED_ROWS"):
+        monkeypatch.setattr(f"greenlabel.operators.conjugate_gradients.{rows}", 0)
     monkeypatch.setattr(MixedPrecision, "solve", counted)
     for n in (2000, 16_000):
         GreenClassifier(solver="cg").fit(X[:n], y[:n])

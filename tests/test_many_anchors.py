@@ -236,7 +236,8 @@ def test_pairs_are_sorted_by_row_then_distance_then_point(rng):
 
 
 def test_groups_of_near_anchors_save_rounds_and_change_nothing(rng, monkeypatch):
-    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 1)
+    for rows in ("MIXED_ROWS", "COMPILED_ROWS"):
+        monkeypatch.setattr(f"greenlabel.operators.conjugate_gradients.{rows}", 1)
     X = np.sort(rng.uniform(size=(3000, 1)), axis=0)
     Z = sp.csr_array(reference.mixing_matrix(X, X[::5], 4))
     gram, group = sp.csr_array(Z.T @ Z), np.arange(600) // 20

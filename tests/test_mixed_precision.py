@@ -40,7 +40,8 @@ def steps_of_both_kinds(monkeypatch, request):
     if is_compiled and library() is None:
         pytest.skip("this installation has no compiled steps: no C compiler was there")
     monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: is_compiled and can_multiply(A))
-    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.MIXED_ROWS", 0)
+    for rows in ("MIXED_ROWS", "COMPILED_ROWS"):
+        monkeypatch.setattr(f"greenlabel.operators.conjugate_gradients.{rows}", 0)
     monkeypatch.setattr(steps, "SUM_ROWS", 128)
     monkeypatch.setattr(steps, "SLAB_ROWS", 24)
     monkeypatch.setattr(steps, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks

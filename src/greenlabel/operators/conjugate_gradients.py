@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import Team, n_threads, one_thread
 from greenlabel.operators.coarse import CoarseSystem
+from greenlabel.operators.compiled_steps import can_multiply
 from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, row_slices
 
 Floats = NDArray[np.floating]
@@ -16,7 +17,8 @@ Ints = NDArray[np.integer]
 
 TOLERANCE = 1e-13  # relative residual at which conjugate gradients stop: far from all labels scores are small
 MAX_ROUNDS = 5000
-MIXED_ROWS = 20_000  # fewer are quicker in double precision alone
+MIXED_ROWS, COMPILED_ROWS = 20_000, 4000  # fewer are quicker in double precision alone; by steps that are compiled
+ALONE_VALUES = 2**18  # numbers of a column part up to which one thread is quicker than to wait for others
 
 
 class SparseSystem:
@@ -45,10 +47,11 @@ class SparseSystem:
     def solve(self, B: Floats, tolerance: float = TOLERANCE, overwrite_b: bool = False) -> Floats:
         """X, in the place of B where that may be overwritten: the first use of new memory takes time."""
         X = B if overwrite_b and B.flags.c_contiguous else np.empty(B.shape)  # sums of columns hang on the order
-        with Team(n_threads()) as team, one_thread():
-            parts = list(column_parts(*B.shape))
-            is_large = len(B) >= MIXED_ROWS and len(parts) > 0
-            mixed = MixedPrecision(self._A, team, B[:, parts[0]].shape[1], self._coarse) if is_large else None
+        parts = list(column_parts(*B.shape))
+        n_columns = B[:, parts[0]].shape[1] if parts else 0
+        with Team(1 if B[:, :n_columns].size <= ALONE_VALUES else n_threads()) as team, one_thread():
+            is_large = n_columns > 0 and len(B) >= (COMPILED_ROWS if can_multiply(self._A) else MIXED_ROWS)
+            mixed = MixedPrecision(self._A, team, n_columns, self._coarse) if is_large else None
             for columns in parts:
                 R = self._in_order(B[:, columns], team)
                 self._put(X[:, columns], self._solved(mixed, R, tolerance), team)
