@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import choose_mu
+from greenlabel._common.threads import in_parallel
 from greenlabel.blocks.rows import ArrayBlocks, Blocks
 from greenlabel.graph.mixing import Near
 from greenlabel.graph.similarity import reached_components
@@ -52,7 +53,8 @@ def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandi
     gram = graph.gram()
     max_tested = min(CHOICE_ROWS, CHOICE_WORK // graph.m) if sp.issparse(gram) else CHOICE_ROWS
     times = TIMES_OF_MU if mu == "auto" and max_tested >= MIN_TESTED else (1.0,)
-    return AnchoredCandidates((tuple(AnchoredPropagator(graph, gram, usual * t) for t in times),), max_tested)
+    propagators = in_parallel(lambda t: AnchoredPropagator(graph, gram, usual * t), times)
+    return AnchoredCandidates((tuple(propagators),), max_tested)
 
 
 def usual_shift(m: int) -> float:
