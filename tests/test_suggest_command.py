@@ -97,6 +97,25 @@ def test_names_that_the_table_has_already_are_kept_apart():
     assert table["row"].to_list() == ["mine"] * 2
 
 
+@pytest.mark.parametrize("words", [[], ["--memory-limit", "0"]], ids=["at once", "in blocks"])
+def test_columns_that_filling_would_add_are_in_nobodys_way(folder, capsys, words):
+    islands().with_columns(kind_confidence=pl.lit(0.5), kind_predicted=pl.lit("mine")).write_csv("own.csv")
+    assert run("suggest", "own.csv", "-t", "kind", "-n", "2", "-o", "next.csv", "-q", *words) == 0
+    assert pl.read_csv("next.csv")["kind_predicted"].to_list() == ["mine"] * 2
+    assert run("label", "own.csv", "-t", "kind", "-o", "out.csv") == 1
+    assert "has a column 'kind_confidence' already" in capsys.readouterr().err
+
+
+def test_rows_of_a_matrix_have_no_label_yet(folder, capsys):
+    np.save("rows.npy", islands().select("x", "y").to_numpy())
+    assert run("suggest", "rows.npy", "-t", "kind", "-n", "3", "-o", "next.parquet", "-q") == 0
+    found = pl.read_parquet("next.parquet")
+    assert found.columns == [*SAID, "vectors", "kind"]
+    assert kinds_of(found["row"]) == ["ant", "bee", "cat"]
+    assert run("suggest", "rows.npy", "-t", "vectors") == 1
+    assert "Column 'vectors' holds" in capsys.readouterr().err
+
+
 def test_pandas_stays_pandas_and_keeps_its_index():
     frame = islands().to_pandas().set_index(np.arange(120) + 1000)
     table, _ = suggest_table(frame, "kind", 3)

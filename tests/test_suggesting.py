@@ -319,3 +319,10 @@ def test_a_mask_is_told_what_it_should_be(islands):
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_few_rows_warn_of_nothing_that_nobody_gave(n, rng):
     assert sorted(rows_of(suggest(rng.normal(size=(n, 2)), 9, random_state=0))) == list(range(n))
+
+
+def test_some_of_the_suggestions_print_as_all_of_them_do(blobs):
+    found = suggest(blobs[0], 5, random_state=0)
+    assert str(found[:2]) == "\n".join(str(found).splitlines()[:3])
+    assert found[:2] == list(found)[:2]
+    assert found[-1] is list(found)[-1]

@@ -109,7 +109,8 @@ BROKEN = {
     "corrupt.parquet": (b"PAR1 and no more", "cannot be read as parquet"),
     "corrupt.xlsx": (b"PK no sheet", "cannot be read as xlsx"),
     "corrupt.jsonl": (b'{"a": 1}\n{"a": 2\n', "line 2 is no JSON"),
-    "corrupt.npy": (b"\x93NUMPY", "cannot be read as npy"),
+    "corrupt.npy": (b"\x93NUMPY", "cannot be read as .npy"),
+    "text.npy": (b"hello, world", "cannot be read as .npy (the magic string is not correct"),
     "corrupt.npz": (b"PK", "cannot be read as npz"),
     "table.dat": (b"a,b\n1,2\n", "ends in one of .csv, .tsv"),
 }
@@ -127,7 +128,7 @@ def test_a_broken_file_is_one_sentence(tmp_path, name):
 
 def test_a_pickled_array_is_not_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{"x": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(TableError, match="cannot be read as npy"):
+    with pytest.raises(TableError, match=r"cannot be read as \.npy \(Object arrays cannot be loaded"):
         read_table(tmp_path / "a.npy")
 
 

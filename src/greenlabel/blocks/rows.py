@@ -200,7 +200,7 @@ class NpyBlocks(Blocks):
 def look_at_npy(mark: FileMark) -> Any:
     """The array as a memory map; nothing is read yet."""
     try:
-        X = np.load(mark.path, mmap_mode="r")
+        X = np.lib.format.open_memmap(mark.path, mode="r")  # np.load takes any other file for a pickle
     except (OSError, ValueError, EOFError) as error:
         raise corrupt_npy(mark, error) from error
     if X.ndim != 2:

@@ -1,6 +1,7 @@
 """Features as users give them: checked, and in a unit whose squares neither overflow nor vanish."""
 
 import re
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ def check_features(estimator: Any, X: Any, *, is_graph: bool, unit: float | None
 
     Rows of a fit come without a unit and determine it; new rows come with the unit of the fit.
     """
+    if isinstance(X, str | PathLike):
+        raise DataError(
+            f"X is a path, {str(X)!r}, and {type(estimator).__name__} takes rows in memory here; load them (np.load), "
+            "or give the path to AnchoredGreenClassifier or BlendedClassifier."
+        )
     is_fit = unit is None
     options = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     try:

@@ -54,7 +54,11 @@ class Suggestion:
 
 
 class Suggestions(PrintsAsTable, list[Suggestion]):
-    """A list that prints as a table."""
+    """A list that prints as a table, and so do its slices."""
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return Suggestions(found) if isinstance(place, slice) else found
 
     def as_table(self) -> Table:
         lines = [(one.row, one.covers, " or ".join(map(str, one.between)), one.reason) for one in self]

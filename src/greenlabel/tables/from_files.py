@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from greenlabel._common.optional import requires
 from greenlabel.tables.io.blocks import must_stream, read_size
 from greenlabel.tables.io.files import (
     WRITERS,
@@ -25,6 +26,9 @@ from greenlabel.tables.next_rows import suggest_stream, suggest_table
 from greenlabel.tables.opening import AtOnce, Bar, InBlocks, in_blocks, read_in_blocks, style_of
 from greenlabel.tables.passes import Run
 from greenlabel.tables.streaming import METHODS_IN_BLOCKS, label_stream, predict_stream, refuse_in_blocks
+
+with requires("tables"):
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def suggest_files(
     else:
         whole = AtOnce(str(files.table), files.out or "-", files.force, files.encoding, files.sheet)
         with bar.stages("reading"):
-            frame, vectors = whole.read(), files.read_vectors()
+            frame, vectors = with_room_for(target, whole.read(), files.table), files.read_vectors()
         found, facts = suggest_table(frame, target, n, method=method, vectors=vectors, announce=bar.stages, **options)
         style = whole.style
     if files.out is None:
@@ -166,6 +170,13 @@ def suggest_files(
         write_table(path, found, style, has_no_types(files.table))
     facts["warnings"] += warn_left_out(files.out, left_out(path, found))
     return found, facts, [files.out]
+
+
+def with_room_for(target: str, frame: Any, path: Path) -> Any:
+    """Rows of a .npy file have no column that could hold labels: none of them has one."""
+    if path.suffix.lower() != ".npy" or target in frame.columns:
+        return frame
+    return frame.with_columns(pl.lit(None, pl.String).alias(target))
 
 
 # New rows

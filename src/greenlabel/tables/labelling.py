@@ -202,16 +202,19 @@ def read(
     steps: TableFeatures,
     min_classes: int = 2,
     *advice: str,
+    adds_columns: bool = True,
 ) -> Task:
     """The labels of a frame, and the features that the steps learn from its columns.
 
-    Fewer classes, and no row left without a label, are refused; the ``advice`` is for the latter.
+    Fewer classes, and no row left without a label, are refused; the ``advice`` is for the latter. So are columns of the
+    names that filling adds, where that is to come.
     """
     table = as_polars(frame)
     check_target(table, target)
     if vectors is not None:
         table = with_vectors(table, vectors)
-    check_names_free(table.columns, target)
+    if adds_columns:
+        check_names_free(table.columns, target)
     labels = read_round(table, target, unlabelled)
     table = table.drop(added_names(table.columns, target))
     classes, given = read_target(labels.labels, unlabelled, min_classes)

@@ -102,7 +102,7 @@ def suggest_table(
     with stages("features"):
         patterns = {"features": as_list(features), "drop": as_list(drop), "ids": as_list(id)}
         steps = TableFeatures(scale, random_state)
-        task = read(frame, str(target), patterns, as_list(unlabelled), vectors, steps, 0, NONE_LEFT)
+        task = read(frame, str(target), patterns, as_list(unlabelled), vectors, steps, 0, NONE_LEFT, adds_columns=False)
     cautions: list[str] = []
     if len(task.classes) < 2:
         with stages("next rows"):
@@ -138,7 +138,7 @@ def suggest_stream(
     """
     cautions: list[str] = []
     with run.stages("reading"):
-        classes, given, _, unrecorded = labels_of(run, target, unlabelled or [], 0, NONE_LEFT)
+        classes, given, _, unrecorded = labels_of(run, target, unlabelled or [], 0, NONE_LEFT, adds_columns=False)
     with run.stages("features"):
         sample = sample_of(given, sample_size(run.table), random_state)
         steps = learn_features(run, TableFeatures(scale, random_state), target, (features, drop, id), sample)

@@ -136,11 +136,12 @@ def label_stream(
 
 
 def labels_of(
-    run: Run, target: str, unlabelled: list[str], min_classes: int = 2, *advice: str
+    run: Run, target: str, unlabelled: list[str], min_classes: int = 2, *advice: str, adds_columns: bool = True
 ) -> tuple[list[Any], Ints, Ints, int]:
     """The classes, the codes of all rows, where the labels are from, and how many cells have no record of that."""
     check_target(pl.DataFrame(schema=run.table.schema), target)
-    check_names_free(run.table.names, target)
+    if adds_columns:
+        check_names_free(run.table.names, target)
     parts = list(run.columns(round_columns(run.table.names, target)).map(FindLabels(target, unlabelled)))
     found, counts, unrecorded = zip(*parts, strict=True)
     classes, given = join_labels(list(found), min_classes)

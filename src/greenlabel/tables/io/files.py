@@ -256,7 +256,7 @@ def _extension(path: Path, formats: dict[str, Any]) -> str:
 
 
 def _read_npy(path: Path) -> pl.DataFrame:
-    return pl.DataFrame({VECTORS: as_vectors(np.load(path, allow_pickle=False), path)})
+    return pl.DataFrame({VECTORS: as_vectors(read_vectors(path), path)})
 
 
 def as_vectors(X: Any, origin: Any) -> pl.Series:
