@@ -10,8 +10,18 @@ from greenlabel._common.threads import Team
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.kernels import library
+from greenlabel.operators import coarse as coarse_module
 from greenlabel.operators import mixed_precision, steps
-from greenlabel.operators.coarse import DAMPING, CoarseSystem, chain, grouped
+from greenlabel.operators.coarse import (
+    DAMPING,
+    NEAR_DAMPING,
+    CoarseSystem,
+    NearGroups,
+    chain,
+    grouped,
+    joined,
+    small_groups,
+)
 from greenlabel.operators.compiled_steps import can_multiply
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
 from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single, row_parts
@@ -197,6 +207,74 @@ def test_rows_in_their_order_are_together_with_their_group(graph, group, rng):
     ordered = coarse.reordered(coarse.order)
     assert_array_equal(ordered.P.toarray(), coarse.P.toarray()[coarse.order])
     assert_array_equal(ordered.restriction.toarray(), ordered.P.toarray().T)
+
+
+def test_small_groups_equal_their_formula(graph, group, rng):
+    T, root = scaled(graph)
+    near = NearGroups(T, root, group)
+    N, A = near.P.toarray().astype(float), np.eye(graph.n) - T.toarray()
+    assert_allclose(N.T @ N, np.eye(N.shape[1]), atol=1e-6)
+    numbers = near.P.indices
+    _, cluster = small_groups(joined(T), group)
+    assert (np.diff(numbers[near.order]) >= 0).all()
+    assert np.count_nonzero(np.diff(cluster[near.order])) == len(np.unique(cluster)) - 1
+    P = np.zeros((graph.n, group.max() + 1))
+    P[np.arange(graph.n), cluster] = root
+    P = P[:, P.any(axis=0)] / np.linalg.norm(P[:, P.any(axis=0)], axis=0)
+    inverse = (
+        NEAR_DAMPING * np.diag(1 / np.diag(N.T @ A @ N)) + DAMPING * N.T @ P @ np.linalg.inv(P.T @ A @ P) @ P.T @ N
+    )
+    residual = N.T @ rng.normal(size=(graph.n, 3))
+    with Team(2) as team:
+        found = near.solve(residual.astype(np.float32), team)
+    assert_allclose(found, inverse @ residual, atol=1e-3 * abs(inverse @ residual).max())
+
+
+def test_rows_are_together_with_the_one_that_they_are_most_similar_to():
+    T = np.zeros((7, 7))
+    for a, b, similarity in [(0, 3, 0.5), (3, 1, 0.2), (1, 4, 0.9), (4, 5, 0.1)]:  # 2 and 6 are alone
+        T[a, b] = T[b, a] = similarity
+    found = joined(sp.csr_array(T))
+    assert [np.flatnonzero(found == number).tolist() for number in range(found.max() + 1)] == [
+        [0, 3],
+        [1, 4, 5],
+        [2],
+        [6],
+    ]
+    assert_array_equal(joined(sp.csr_array((3, 3))), [0, 1, 2])
+
+
+def test_what_is_too_large_for_one_group_is_cut_along_them(monkeypatch):
+    monkeypatch.setattr(coarse_module, "MAX_NEAR", 3)
+    near, cluster = small_groups(np.array([0, 0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1, 1]))
+    assert_array_equal(near[:4] == near[0], [True, False, True, False])
+    assert_array_equal(cluster, [0, 1, 0, 1, 0, 0, 0])
+    assert len(np.unique(near)) == 3
+
+
+def test_small_groups_save_rounds_among_copies(rng):
+    X = np.repeat(rng.normal(size=(500, 4)), 6, axis=0)
+    X += rng.normal(0, 0.02, X.shape)
+    graph = knn_graph(graph_search(X, rng), 8, "adaptive", 1.0)
+    T, root = scaled(graph, 1e-3)
+    R, clusters = rng.normal(size=(graph.n, 4)), np.argsort(np.argsort(X[:, 0])) // 100
+    with Team(1) as team:
+        systems = [kind(T, root, clusters) for kind in (CoarseSystem, NearGroups)]
+        rounds = [MixedPrecision(less(T), team, R.shape[1], known).solve(R, 1e-12, 5000)[2] for known in systems]
+    assert rounds[1] < 0.8 * rounds[0]
+
+
+def test_small_groups_change_no_solution_and_no_bit_with_the_threads(graph, group, rng, monkeypatch):
+    B = rng.normal(size=(graph.n, 5))
+    expected = np.linalg.solve(np.diag(graph.degree + SHIFT) - graph.S.toarray(), B)
+    monkeypatch.setattr(coarse_module, "NEAR_ROWS", 0)
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.ALONE_VALUES", 0)
+    found = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr("greenlabel.operators.conjugate_gradients.n_threads", lambda n=n_threads: n)
+        found.append(system(graph, group).solve(B))
+    assert_allclose(found[0], expected, rtol=1e-9, atol=1e-11 * abs(expected).max())
+    assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize(("n", "c", "widest"), [(100, 200, 100), (100, 3, 3), (70_000, 200, 100), (10**7, 40, 14)])

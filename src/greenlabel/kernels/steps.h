@@ -51,7 +51,7 @@ PROCESSOR void NAMED(follow)(int64_t n, int64_t K, vector *x, const vector *p, c
         for (int64_t v = 0; v < V; v++) x[v] += step[v] * p[v];
 }
 
-/* x <- x + step p, then p <- beta p + moving r + entry y; y (groups, K) is that of the row's group, where there are any */
+/* x <- x + step p, then p <- beta p + moving (r + entry y); y (groups, K) is that of the row's group, where there are any */
 PROCESSOR void NAMED(turn)(int64_t n, int64_t K, vector *x, vector *p, const vector *r, const vector *step,
                            const vector *beta, const vector *moving, const float *entry, const int32_t *group,
                            const vector *y)
@@ -61,7 +61,7 @@ PROCESSOR void NAMED(turn)(int64_t n, int64_t K, vector *x, vector *p, const vec
         for (int64_t v = 0; v < V; v++) {
             x[v] += step[v] * p[v];
             p[v] = beta[v] * p[v] + moving[v] * r[v];
-            if (group) p[v] += entry[i] * y[group[i] * V + v];
+            if (group) p[v] += moving[v] * (entry[i] * y[group[i] * V + v]);
         }
 }
 

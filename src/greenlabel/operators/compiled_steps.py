@@ -45,7 +45,6 @@ class CompiledSteps:
 
     def turning(self, step: Floats, beta: Floats, moving: Bools, y: Singles | None) -> Callable[[Part], None]:
         factors = [single(values) for values in (step, beta, moving)]
-        y = None if y is None else y * factors[2]
 
         def turn(part: Part) -> None:
             n, x, p, r = self._at(part[0], self.x, self.p, self.r)

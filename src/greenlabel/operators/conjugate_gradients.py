@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import Team, n_threads, one_thread
-from greenlabel.operators.coarse import CoarseSystem
+from greenlabel.operators.coarse import coarse_system
 from greenlabel.operators.compiled_steps import can_multiply
 from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, row_slices
 
@@ -36,7 +36,7 @@ class SparseSystem:
         inverse_root = np.divide(1, root, out=np.zeros_like(root), where=root > 0)[:, None]
         T = sp.csr_array(S, copy=True)
         scale_both_sides(T, inverse_root[:, 0])
-        coarse = None if group is None else CoarseSystem(T, root, group)
+        coarse = None if group is None else coarse_system(T, root, group)
         self._order = coarse.order if coarse else reverse_cuthill_mckee(sp.csr_matrix(S), symmetric_mode=True)
         self._coarse = coarse and coarse.reordered(self._order)
         self._inverse_root = inverse_root[self._order]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from greenlabel._common.threads import Team
 from greenlabel.operators import steps
-from greenlabel.operators.coarse import CoarseSystem
+from greenlabel.operators.coarse import CoarseSystem, NearGroups
 from greenlabel.operators.compiled_steps import CompiledSteps, can_multiply
 from greenlabel.operators.steps import NumpySteps, Part, Steps, added_up, block_rows, column_sums, sum_by_halves
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.integer]
 
-GROUPS_AT_ONCE = 64  # of the coarse system
+GROUPS_AT_ONCE, GROUP_PARTS = 64, 32  # groups of the coarse system at least, and parts of them at most
 COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
 VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
 DROP = 1e-4  # by which a residual falls before it is taken anew,
@@ -69,10 +69,13 @@ def column_parts(n: int, c: int) -> Iterator[slice]:
 class Groups:
     """The coarse system, if there is one, on the blocks of the rows."""
 
-    def __init__(self, coarse: CoarseSystem | None, team: Team):
+    def __init__(self, coarse: CoarseSystem | NearGroups | None, team: Team):
         self._coarse, self._team = coarse, team
         self.P = None if coarse is None else coarse.P
-        self._down = [] if coarse is None else row_parts(coarse.restriction, GROUPS_AT_ONCE)
+        self._down: list[Part] = []
+        if coarse is not None:
+            size = max(GROUPS_AT_ONCE, -(-coarse.restriction.shape[0] // GROUP_PARTS))
+            self._down = row_parts(coarse.restriction, size)
 
     def correct(self, r: Singles) -> tuple[Singles | None, Floats | float]:
         """y of z = r + P y, and what it adds to r'z of each column (C,)."""
@@ -80,7 +83,11 @@ class Groups:
             return None, 0.0
         residual = np.concatenate(self._team.run(lambda part: part[1] @ r, self._down))
         y = self._coarse.solve(residual, self._team)
-        return y, sum_by_halves(residual.astype(np.float64) * y)
+
+        def multiply(rows: slice) -> Floats:
+            return sum_by_halves(residual[rows].astype(np.float64) * y[rows])[None]
+
+        return y, added_up(self._team.run(multiply, list(row_slices(len(y)))))
 
 
 class Descent:
@@ -156,7 +163,7 @@ class Descent:
 class MixedPrecision:
     """A X = R, for many R of at most ``n_columns``."""
 
-    def __init__(self, A: sp.csr_array, team: Team, n_columns: int, coarse: CoarseSystem | None = None):
+    def __init__(self, A: sp.csr_array, team: Team, n_columns: int, coarse: CoarseSystem | NearGroups | None = None):
         # One column of 16 would be work in vain: NumPy holds it in the processor's cache.
         self._steps: type[Steps] = CompiledSteps if n_columns > 1 and can_multiply(A) else NumpySteps
         size = self._steps.block_rows(A.shape[0], n_columns, team.n_members)
