@@ -124,7 +124,7 @@ def test_a_corrupt_npy_file_is_named(model, data, tmp_path):
     X, y = data
     np.save(tmp_path / "rows.npy", X)
     whole = (tmp_path / "rows.npy").read_bytes()
-    for content in (whole[:1000], whole[:20], b"", b"text"):
+    for content in (whole[:1000], whole[:20], b"", b"text", b"\x93NUMPY\x01\x00\x10\x00{'descr': ((((\n  "):
         (tmp_path / "rows.npy").write_bytes(content)
         refused(
             model,

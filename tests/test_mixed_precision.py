@@ -230,6 +230,25 @@ def test_small_groups_equal_their_formula(graph, group, rng):
     assert_allclose(found, inverse @ residual, atol=1e-3 * abs(inverse @ residual).max())
 
 
+@pytest.mark.parametrize("n_alone", [1, 3, 20])
+def test_small_groups_without_any_weight_stay_out(graph, group, rng, monkeypatch, n_alone):
+    """Rows without similarity and shift, such as anchors that nobody uses: they stay 0."""
+    monkeypatch.setattr(coarse_module, "NEAR_ROWS", 0)
+    monkeypatch.setattr(coarse_module, "NEAR_AT_ONCE", 7)
+    alone = np.sort(rng.choice(graph.n + n_alone, n_alone, replace=False))
+    used = np.setdiff1d(np.arange(graph.n + n_alone), alone)
+    S = sp.csr_array((graph.n + n_alone, graph.n + n_alone)).tolil()
+    S[np.ix_(used, used)] = graph.S
+    diagonal, groups = np.zeros(graph.n + n_alone), np.zeros(graph.n + n_alone, int)
+    diagonal[used], groups[used] = graph.degree + SHIFT, group
+    B = np.zeros((graph.n + n_alone, 3))
+    B[used] = rng.normal(size=(graph.n, 3))
+    found = SparseSystem(sp.csr_array(S), diagonal, "no advice", groups).solve(B)
+    expected = np.linalg.solve(np.diag(graph.degree + SHIFT) - graph.S.toarray(), B[used])
+    assert (found[alone] == 0).all()
+    assert_allclose(found[used], expected, rtol=1e-9, atol=1e-11 * abs(expected).max())
+
+
 def test_rows_are_together_with_the_one_that_they_are_most_similar_to():
     T = np.zeros((7, 7))
     for a, b, similarity in [(0, 3, 0.5), (3, 1, 0.2), (1, 4, 0.9), (4, 5, 0.1)]:  # 2 and 6 are alone

@@ -271,10 +271,8 @@ def long():
         ended.wait()
         inside.append(threads())
 
-threadpool_limits(2)
-before = threads()
-assert 2 in before, before
-for again in range(2):  # a second time, after both have gone
+def together():
+    global began, ended, inside
     began, ended, inside = Event(), Event(), []
     with one_thread():
         other = Thread(target=long, daemon=True)
@@ -284,7 +282,47 @@ for again in range(2):  # a second time, after both have gone
     ended.set()
     other.join()
     assert set(inside[0]) == {1}, inside
-    assert threads() == before, threads()
+
+def after_another():
+    global began, ended, inside
+    began, ended, inside = Event(), Event(), []
+    other = Thread(target=long, daemon=True)
+    other.start()
+    began.wait()
+    with one_thread():
+        assert set(threads()) == {1}, threads()
+        ended.set()
+        other.join()
+        assert set(threads()) == {1}, threads()
+
+threadpool_limits(2)
+before = threads()
+assert 2 in before, before
+for meeting in (together, after_another, together):
+    meeting()
+    assert threads() == before, (meeting, threads())
+    with threadpool_limits(2):  # of which this thread keeps control
+        meeting()
+        assert threads() == before, (meeting, threads())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_threads_that_come_first_together_count_together():
+    code = """
+from threading import Barrier, Thread
+from greenlabel._common.threads import libraries
+gate, made = Barrier(8), []
+
+def first():
+    gate.wait()
+    made.append(libraries())
+
+comers = [Thread(target=first) for _ in range(8)]
+for one in comers: one.start()
+for one in comers: one.join()
+assert len(made) == 8 and len({id(one) for one in made}) == 1, made
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -110,6 +110,7 @@ BROKEN = {
     "corrupt.xlsx": (b"PK no sheet", "cannot be read as xlsx"),
     "corrupt.jsonl": (b'{"a": 1}\n{"a": 2\n', "line 2 is no JSON"),
     "corrupt.npy": (b"\x93NUMPY", "cannot be read as .npy"),
+    "header.npy": (b"\x93NUMPY\x01\x00\x10\x00{'descr': ((((\n  ", "cannot be read as .npy"),
     "text.npy": (b"hello, world", "cannot be read as .npy (the magic string is not correct"),
     "corrupt.npz": (b"PK", "cannot be read as npz"),
     "table.dat": (b"a,b\n1,2\n", "ends in one of .csv, .tsv"),

@@ -22,25 +22,26 @@ class Libraries:
     """The libraries of this process that have threads.
 
     OpenMP counts them for each thread that starts some, and other linear algebra for the whole process: where several
-    threads ask for one, as fits side by side do, the first to come sets it and the last to go sets it back.
+    threads ask for one, as fits side by side do, the first to come notes how many there were, and the last to go sets
+    that back.
     """
 
     def __init__(self) -> None:
         self._changing, self._n_inside = Lock(), 0
-        self._limits: list[Any] = []  # of the process, while somebody is inside
+        self._before: list[tuple[Any, int]] = []  # threads of each library of the process, while somebody is inside
+        self._of_process: list[Any] = []
         self.look_again()
 
     def look_again(self) -> None:
         """See those that were loaded since."""
         with self._changing:
+            known = {library.filepath for library in self._of_process}
             self.all = ThreadpoolController()
             every = self.all.lib_controllers
             self._of_thread = self.all.select(filepath=[one.filepath for one in every if counts_for_each_thread(one)])
-            self._of_process = self.all.select(
-                filepath=[one.filepath for one in every if not counts_for_each_thread(one)]
-            )
-            if self._n_inside:  # what is new to these; the others are limited already, and go back to that
-                self._limits.append(self._of_process.limit(limits=1))
+            self._of_process = [one for one in every if not counts_for_each_thread(one)]
+            if self._n_inside:
+                self._limit([one for one in self._of_process if one.filepath not in known])
 
     def limit_this_thread(self) -> Any:
         """One thread for what counts them for the thread that asks, until what is returned ends as a context."""
@@ -51,7 +52,11 @@ class Libraries:
         with self.limit_this_thread():
             with self._changing:
                 if not self._n_inside:
-                    self._limits = [self._of_process.limit(limits=1)]
+                    self._before = []
+                    self._limit(self._of_process)
+                else:  # somebody else may have set it meanwhile
+                    for library in self._of_process:
+                        set_threads(library, 1)
                 self._n_inside += 1
             try:
                 yield
@@ -59,17 +64,35 @@ class Libraries:
                 with self._changing:
                     self._n_inside -= 1
                     if not self._n_inside:
-                        for limit in reversed(self._limits):
-                            limit.restore_original_limits()
+                        for library, n in self._before:
+                            set_threads(library, n)
+
+    def _limit(self, libraries: list[Any]) -> None:
+        self._before += [(library, library.num_threads) for library in libraries]
+        for library in libraries:
+            set_threads(library, 1)
 
 
 def counts_for_each_thread(library: Any) -> bool:
     return "openmp" in (library.user_api, getattr(library, "threading_layer", None))
 
 
+def set_threads(library: Any, n: int) -> None:
+    """From version 3.8 on threadpoolctl lets only one thread change OpenBLAS, and the last to go may be another one."""
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
+
+
+_making = Lock()
+
+
 @cache
-def libraries() -> Libraries:
+def _made() -> Libraries:
     return Libraries()
+
+
+def libraries() -> Libraries:
+    with _making:  # a cache alone would let two threads make one each
+        return _made()
 
 
 @cache

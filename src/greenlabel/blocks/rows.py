@@ -201,7 +201,7 @@ def look_at_npy(mark: FileMark) -> Any:
     """The array as a memory map; nothing is read yet."""
     try:
         X = np.lib.format.open_memmap(mark.path, mode="r")  # np.load takes any other file for a pickle
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # a header may be wrong in many ways
         raise corrupt_npy(mark, error) from error
     if X.ndim != 2:
         raise DataError(f"{mark.path} holds an array of shape {X.shape}; give one row of numbers for each item.")

@@ -111,7 +111,7 @@ class Largest:
             F = near.pick(rows).matrix(len(self._C)) @ self._C + self._offsets
             best[rows] = F[:, : self._c].argmax(axis=1)
             if self._otherwise >= 0:
-                best[rows][F[:, self._c] == 0] = self._otherwise
+                best[rows][~(F[:, self._c] > 0)] = self._otherwise
 
         return fill
 

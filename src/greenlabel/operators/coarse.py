@@ -91,10 +91,12 @@ class NearGroups:
         entry, self.P = unit_columns(smooth, near, u)
         self.restriction = sp.csr_array(self.P.T)
         self._scale = (NEAR_DAMPING / (1 + RIDGE - within(T, entry, near, u)[:, None])).astype(np.float32)
-        self._clusters = clusters
-        Q = sp.csr_array(self.restriction @ clusters.P)
-        self._down = [sp.csr_array(Q.T)[rows] for rows in np.array_split(np.arange(Q.shape[1]), PARTS)]
-        self._entry, self._cluster = Q.data[:, None], Q.indices
+        self._clusters, m = clusters, clusters.P.shape[1]
+        self._cluster = np.empty(u, np.int32)
+        self._cluster[near] = cluster
+        self._entry = np.bincount(near, entry * clusters.P.data, u).astype(np.float32)[:, None]
+        Q = sp.csr_array((self._entry[:, 0], self._cluster, np.arange(u + 1, dtype=np.int32)), shape=(u, m))
+        self._down = [sp.csr_array(Q.T)[rows] for rows in np.array_split(np.arange(m), PARTS)]
 
     def reordered(self, order: Ints) -> "NearGroups":
         other = copy(self)

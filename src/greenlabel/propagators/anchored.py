@@ -53,7 +53,12 @@ def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandi
     gram = graph.gram()
     max_tested = min(CHOICE_ROWS, CHOICE_WORK // graph.m) if sp.issparse(gram) else CHOICE_ROWS
     times = TIMES_OF_MU if mu == "auto" and max_tested >= MIN_TESTED else (1.0,)
-    propagators = in_parallel(lambda t: AnchoredPropagator(graph, gram, usual * t), times)
+
+    def propagator(t: float) -> AnchoredPropagator:
+        return AnchoredPropagator(graph, gram, usual * t)
+
+    # Dense systems are factored at once, each on one thread; sparse ones when they are used.
+    propagators = map(propagator, times) if sp.issparse(gram) else in_parallel(propagator, times)
     return AnchoredCandidates((tuple(propagators),), max_tested)
 
 
@@ -152,10 +157,10 @@ class AnchoredPropagation(Propagation):
     """Labels on an anchored graph: their coefficients."""
 
     propagator: AnchoredPropagator
+    _left_out: tuple[Ints, Floats] | None = None  # rows that were asked for last, and their scores
 
     def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
         self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
-        self._left_out: tuple[Ints, Floats] = np.arange(0), self._no_scores()
 
     @cached_property
     def C(self) -> Floats:
@@ -224,12 +229,10 @@ class AnchoredPropagation(Propagation):
 
     def rough_leave_one_out(self, indices: Ints) -> Floats:
         """Remembered for the rows that were asked for last; of a dense system it is not rough."""
-        known, F = self._left_out
-        if not np.array_equal(indices, known):
+        if self._left_out is None or not np.array_equal(indices, self._left_out[0]):
             own_share = partial(self.propagator.operator.system.rough_own_share, tolerance=ROUGH)
-            F = self._without_own(indices, own_share)
-            self._left_out = indices, F
-        return F.copy()
+            self._left_out = np.array(indices), self._without_own(indices, own_share)
+        return self._left_out[1].copy()
 
     def _without_own(self, indices: Ints, own_share: Callable[[sp.csr_array], Floats]) -> Floats:
         near = self.labelled.pick(indices)

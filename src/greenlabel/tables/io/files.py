@@ -159,7 +159,7 @@ def read_vectors(path: Path) -> Any:
             return np.lib.format.read_array(file, allow_pickle=False)
     except FileNotFoundError:
         raise TableError(f"{path} does not exist{nearest_file(path)}") from None
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # a header may be wrong in many ways
         raise TableError(f"{path} cannot be read as .npy ({error}); write it by numpy.save.") from error
 
 
