@@ -1,4 +1,4 @@
-"""Compiled steps and sums against those in NumPy: the same to the bit, for every kind of processor at hand.
+"""Compiled rounds and sums against those in NumPy: the same to the bit, for every kind of processor at hand.
 
 Without a compiler nothing but time is lost.
 """
@@ -20,11 +20,11 @@ from greenlabel.graph.mixing import GramSum, Largest, Near
 from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.kernels import library
-from greenlabel.operators import compiled_steps, mixed_precision, steps
-from greenlabel.operators.compiled_steps import CompiledSteps, can_multiply
+from greenlabel.operators import compiled_descent, descent, mixed_precision
+from greenlabel.operators.coarse import CoarseSystem, NearGroups
+from greenlabel.operators.compiled_descent import CompiledDescent, can_multiply
 from greenlabel.operators.conjugate_gradients import SparseSystem
-from greenlabel.operators.mixed_precision import row_parts
-from greenlabel.operators.steps import NumpySteps
+from greenlabel.operators.descent import NumpyDescent
 
 if platform.machine().lower() in ("x86_64", "amd64"):
     assert_same = assert_array_equal
@@ -46,30 +46,29 @@ def test_they_are_installed_where_there_is_a_compiler():
     assert library() is not None, "install the package again: pip install -e '.[dev]'"
 
 
-def padded(A, kind):
-    """A in single precision, with as many columns as this kind computes with."""
-    wide = np.zeros((len(A), kind.n_lanes(A.shape[1])), np.float32)
-    wide[:, : A.shape[1]] = A
-    return wide
-
-
-def state_after_each_step(kind, A, P, r, p, y, factors, size):
-    """Everything that the steps leave, and their sums, in the columns of r."""
-    step, beta, moving = (padded(values[None], kind)[0] for values in factors)
-    done = kind(padded(r, kind), P)
-    done.p[:] = padded(p, kind)
-    parts, columns, found = row_parts(A, size), slice(0, r.shape[1]), []
-    y = None if P is None else padded(y, kind)
-    for work in (
-        done.turning(step, beta, moving.astype(bool), y),
-        done.multiplying(),
-        done.moving(step),
-        done.following(beta),
-    ):
-        sums = [sums for sums in map(work, parts) if sums is not None]
-        found += [np.concatenate(sums)[:, columns]] if sums else []
-        found += [state[:, columns].copy() for state in (done.x, done.r, done.p)]
+def some_rounds(kind, A, coarse, R, n_members):
+    """What is left after rounds, a restart and more rounds, in the columns of R; and how many rounds each took."""
+    r = np.zeros((len(R), kind.n_lanes(R.shape[1])), np.float32)
+    r[:, : R.shape[1]] = R
+    length = np.sqrt((R**2).sum(axis=0))
+    with Team(n_members) as team:
+        done = kind(A, team, coarse, r)
+        found = [done.rounds(length * np.linspace(0.05, 0.5, len(length)), 5)]
+        found += [state[:, : len(length)].copy() for state in (done.x, done.r, done.p, done.found())]
+        done.restart(np.linspace(0, 1, len(length)))
+        found += [done.rounds(length * 1e-3, 7)]
+        found += [state[:, : len(length)].copy() for state in (done.x, done.r, done.p, done.found())]
     return found
+
+
+def system_and_groups(rng, n, groups):
+    """A = I - T (n, n), with groups of its rows of a kind."""
+    T = sp.random_array((n, n), density=0.2, rng=rng, format="csr")
+    T = sp.csr_array(T + T.T) * (0.45 / max(1, n * 0.2))
+    A = sp.csr_array(sp.eye_array(n) - T).astype(np.float32)
+    A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    group = np.unique(rng.integers(0, 7, n), return_inverse=True)[1]
+    return A, groups and groups(T, rng.random(n) + 0.1, group)
 
 
 @needs_library
@@ -79,24 +78,54 @@ def test_every_machine_can_do_what_narrower_ones_do():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize("groups", [None, CoarseSystem, NearGroups])
 @pytest.mark.parametrize("c", [1, 2, 16, 17, 40])
 @pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 128, 300])
-def test_each_step_is_the_same_to_the_bit(monkeypatch, rng, n, c, has_groups, width):
-    monkeypatch.setattr(compiled_steps, "library", lambda: library(width))
-    monkeypatch.setattr(steps, "SUM_ROWS", 64)
-    monkeypatch.setattr(steps, "SLAB_ROWS", 24)
-    A = sp.random_array((n, n), density=0.2, rng=rng, dtype=np.float32, format="csr")
-    group = rng.integers(0, 7, n).astype(np.int32)
-    P = sp.csr_array((rng.normal(size=n).astype(np.float32), group, np.arange(n + 1)), shape=(n, 7))
-    r, p, y = (rng.normal(size=(rows, c)) for rows in (n, n, 7))
-    factors = np.array([rng.normal(size=c), rng.normal(size=c), np.arange(c) % 3 != 1])
-    words = (A, P if has_groups else None, r, p, y, factors)
-    found = state_after_each_step(CompiledSteps, *words, 128)
-    expected = state_after_each_step(NumpySteps, *words, 64)
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert_same(ours, theirs)
+def test_rounds_are_the_same_to_the_bit(monkeypatch, rng, n, c, groups, width):
+    monkeypatch.setattr(compiled_descent, "library", lambda: library(width))
+    monkeypatch.setattr(descent, "SUM_ROWS", 64)
+    monkeypatch.setattr(descent, "SLAB_ROWS", 24)
+    words = (*system_and_groups(rng, n, groups), rng.normal(size=(n, c)))
+    expected = some_rounds(NumpyDescent, *words, 1)
+    for n_members in (1, 2, 3):
+        for ours, theirs in zip(some_rounds(CompiledDescent, *words, n_members), expected, strict=True):
+            assert_same(ours, theirs)
+
+
+@needs_library
+def test_rounds_are_the_same_in_many_calls(monkeypatch, rng):
+    words = (*system_and_groups(rng, 300, CoarseSystem), rng.normal(size=(300, 3)))
+    expected = some_rounds(CompiledDescent, *words, 2)
+    monkeypatch.setattr(compiled_descent, "VALUES_AT_ONCE", 1)
+    for ours, theirs in zip(some_rounds(CompiledDescent, *words, 2), expected, strict=True):
+        assert_array_equal(ours, theirs)
+
+
+@needs_library
+def test_nobody_waits_for_a_member_that_was_stopped(rng):
+    """As Ctrl-C does, when it comes before the first member has begun."""
+    A, _ = system_and_groups(rng, 300, None)
+
+    class Interrupted(Team):
+        def run(self, work, blocks):
+            def stop(member):
+                if member == 0:
+                    raise KeyboardInterrupt
+                return work(member)
+
+            return super().run(stop, blocks)
+
+    with Interrupted(2) as team:
+        stopped = CompiledDescent(A, team, None, rng.normal(size=(300, 16)).astype(np.float32))
+        with pytest.raises(KeyboardInterrupt):
+            stopped.rounds(np.full(16, 1e-9), 10**9)
+
+
+@needs_library
+@pytest.mark.parametrize("c", [0, 1040])
+def test_more_columns_than_there_is_room_for_are_refused(rng, c):
+    with Team(1) as team, pytest.raises(ValueError, match="from 1 to 1024"):
+        CompiledDescent(sp.csr_array(np.eye(3)), team, None, np.zeros((3, c), np.float32))
 
 
 @needs_library
@@ -147,23 +176,21 @@ def test_long_indices_are_left_to_numpy():
 
 
 @needs_library
-@pytest.mark.parametrize(("c", "kind"), [(1, NumpySteps), (2, CompiledSteps)])
+@pytest.mark.parametrize(("c", "kind"), [(1, NumpyDescent), (2, CompiledDescent)])
 def test_a_single_column_is_left_to_numpy_too(monkeypatch, rng, c, kind):
     used = []
-    monkeypatch.setattr(mixed_precision, kind.__name__, lambda *words: used.append(kind) or kind(*words))
-    getattr(mixed_precision, kind.__name__).n_lanes = kind.n_lanes
-    getattr(mixed_precision, kind.__name__).block_rows = kind.block_rows
+    monkeypatch.setattr(kind, "found", lambda self, found=kind.found: used.append(type(self)) or found(self))
     with Team(1) as team:
         mixed_precision.MixedPrecision(sp.csr_array(np.eye(3)), team, c).solve(rng.normal(size=(3, c)), 1e-13, 10)
-    assert used == [kind]
+    assert set(used) == {kind}
 
 
 @needs_library
-@pytest.mark.parametrize(("n", "n_threads"), [(1, 1), (4096, 2), (70_000, 2), (70_000, 64), (10**6, 3)])
-def test_blocks_are_whole_sums_one_for_each_thread_at_most(n, n_threads):
-    size = CompiledSteps.block_rows(n, 10, n_threads)
-    assert size % steps.SUM_ROWS == 0
-    assert -(-n // size) <= n_threads
+@pytest.mark.parametrize(("n", "n_members"), [(1, 1), (4096, 2), (70_000, 2), (70_000, 64), (10**6, 3)])
+def test_blocks_are_whole_sums_one_for_each_member(n, n_members):
+    size = compiled_descent.block_rows(n, n_members)
+    assert size % descent.SUM_ROWS == 0
+    assert size * n_members >= n
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -11,7 +11,7 @@ from greenlabel.graph.neighbors import graph_search
 from greenlabel.graph.similarity import knn_graph
 from greenlabel.kernels import library
 from greenlabel.operators import coarse as coarse_module
-from greenlabel.operators import mixed_precision, steps
+from greenlabel.operators import descent, mixed_precision
 from greenlabel.operators.coarse import (
     DAMPING,
     NEAR_DAMPING,
@@ -22,10 +22,10 @@ from greenlabel.operators.coarse import (
     joined,
     small_groups,
 )
-from greenlabel.operators.compiled_steps import can_multiply
+from greenlabel.operators.compiled_descent import CompiledDescent, can_multiply
 from greenlabel.operators.conjugate_gradients import SparseSystem, scale_both_sides
-from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single, row_parts
-from greenlabel.operators.steps import ColumnFactors, added_up, column_sums
+from greenlabel.operators.descent import ColumnFactors, NumpyDescent, added_up, column_sums, row_parts
+from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, in_single
 
 SHIFT = 0.01
 
@@ -44,18 +44,18 @@ def group(graph):
 
 
 @pytest.fixture(autouse=True, params=["NumPy", "compiled"])
-def steps_of_both_kinds(monkeypatch, request):
+def rounds_of_both_kinds(monkeypatch, request):
     """By NumPy, and compiled where that is installed; in small blocks."""
     is_compiled = request.param == "compiled"
     if is_compiled and library() is None:
-        pytest.skip("this installation has no compiled steps: no C compiler was there")
+        pytest.skip("this installation has no compiled rounds: no C compiler was there")
     monkeypatch.setattr(mixed_precision, "can_multiply", lambda A: is_compiled and can_multiply(A))
     for rows in ("MIXED_ROWS", "COMPILED_ROWS"):
         monkeypatch.setattr(f"greenlabel.operators.conjugate_gradients.{rows}", 0)
-    monkeypatch.setattr(steps, "SUM_ROWS", 128)
-    monkeypatch.setattr(steps, "SLAB_ROWS", 24)
-    monkeypatch.setattr(steps, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks
-    monkeypatch.setattr(mixed_precision, "GROUPS_AT_ONCE", 4)
+    monkeypatch.setattr(descent, "SUM_ROWS", 128)
+    monkeypatch.setattr(descent, "SLAB_ROWS", 24)
+    monkeypatch.setattr(descent, "BLOCK_VALUES", 128 * 16)  # fewer columns have larger blocks
+    monkeypatch.setattr(descent, "GROUPS_AT_ONCE", 4)
 
 
 def system(graph, group=None, shift=SHIFT):
@@ -128,13 +128,14 @@ def test_a_column_that_falls_fast_falls_deeper_and_does_not_hang_on_one_that_doe
     diagonal = np.asarray(S.sum(axis=1)).ravel() + SHIFT
     B = np.zeros((graph.n + 300, 2))
     B[: graph.n, 0], B[graph.n :, 1] = rng.normal(size=graph.n), rng.normal(size=300)
-    goals, rounds = [], mixed_precision.Descent.rounds
+    goals = []
+    for kind in (NumpyDescent, CompiledDescent):
 
-    def watched(descent, goal, max_rounds):
-        goals.append(goal.copy())
-        return rounds(descent, goal, max_rounds)
+        def watched(self, goal, max_rounds, rounds=kind.rounds):
+            goals.append(goal.copy())
+            return rounds(self, goal, max_rounds)
 
-    monkeypatch.setattr(mixed_precision.Descent, "rounds", watched)
+        monkeypatch.setattr(kind, "rounds", watched)
     solver = SparseSystem(sp.csr_array(S), diagonal, "no advice")
     X = solver.solve(B)
     assert_array_equal(goals[1], [mixed_precision.DEEP_DROP, mixed_precision.DROP])

@@ -18,19 +18,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIBRARY = Path(__file__).with_name("_library.so")
-INTERFACE = 7  # the number of library.c that is called here
+INTERFACE = 8  # the number of library.c that is called here
 LINE = 16  # numbers that belong together in memory
 WIDTHS = (16, 8, 4)  # numbers that kinds of processors handle at once
 
 
-class Sums(ctypes.Structure):
-    """How sums over rows are taken, for some of the steps."""
+class Matrix(ctypes.Structure):
+    """A sparse matrix in single precision, by rows."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("indptr", "indices", "data")]
+
+
+class Rounds(ctypes.Structure):
+    """All that rounds of conjugate gradients read and write; kernels/descent.h says what is what."""
 
     _fields_ = [
-        ("sum_rows", ctypes.c_int64),
-        ("slab_rows", ctypes.c_int64),
-        ("slab", ctypes.c_void_p),
-        ("sums", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("n", "K", "n_members", "block_rows", "sum_rows", "slab_rows")),
+        ("A", Matrix),
+        *((name, ctypes.c_void_p) for name in ("x", "r", "p", "q")),
+        ("u", ctypes.c_int64),
+        ("down", Matrix),
+        *((name, ctypes.c_void_p) for name in ("entry", "group", "residual", "y")),
+        ("m", ctypes.c_int64),
+        ("inverse", ctypes.c_void_p),
+        ("far_down", Matrix),
+        *((name, ctypes.c_void_p) for name in ("far_entry", "cluster", "scale", "far_residual", "far")),
+        *((name, ctypes.c_void_p) for name in ("pq", "rr", "ry", "slab")),
+        *((name, ctypes.c_void_p) for name in ("goal2", "length2", "rz", "before", "step", "taken")),
+        ("arrived", ctypes.c_int64),
     ]
 
 
@@ -49,9 +64,7 @@ class NearestOf(ctypes.Structure):
 S, A = ctypes.c_int64, ctypes.c_void_p  # a size, the address of an array
 ARGUMENTS = {
     "follow": [S, S, A, A, A],
-    "turn": [S, S, *[A] * 9],
-    "multiply": [S, S, *[A] * 6, Sums],
-    "move": [S, S, A, A, A, Sums],
+    "rounds": [ctypes.POINTER(Rounds), S, S, S],
     "add_products": [S, S, S, ctypes.c_double, *[A] * 4],
     "largest": [S, S, S, NearestOf, S, S, S, *[A] * 4],
 }

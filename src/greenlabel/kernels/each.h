@@ -1,6 +1,6 @@
 /* All functions for one kind of processor, of vectors of WIDTH float32. */
 
-#include "steps.h"
+#include "descent.h"
 #include "mixing.h"
 
 #define NUMBER float

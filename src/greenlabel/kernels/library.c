@@ -1,16 +1,17 @@
-/* What is compiled: steps of conjugate gradients (steps.h), the search of neighbours (search.h) and what rows make of
+/* What is compiled: rounds of conjugate gradients (descent.h), the search of neighbours (search.h) and what rows make of
    their nearest anchors (mixing.h).
 
    Every function is there once for each kind of processor, named for the width of its vectors in single precision:
-   multiply_16 needs AVX-512, multiply_8 AVX2 and FMA, multiply_4 runs anywhere. kernels_width() says what this machine
-   can do. They do the same operations in the same order. Steps and mixes fuse none of them (-ffp-contract=off), so
+   rounds_16 needs AVX-512, rounds_8 AVX2 and FMA, rounds_4 runs anywhere. kernels_width() says what this machine
+   can do. They do the same operations in the same order. Rounds and mixes fuse none of them (-ffp-contract=off), so
    every number is the same to the bit on any processor; a search fuses products with their sums (PLUS_PRODUCT) where vectors
    are of 8 or 16. No argument is checked, and no other library is needed. */
 
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define INTERFACE 7 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
+#define INTERFACE 8 /* kernels/__init__.py asks for this number, and loads nothing that answers with another one */
 #define LINE 16     /* numbers that belong together in memory, on any processor: columns of a matrix, points */
 
 #define JOINED(a, b) a##_##b
@@ -18,6 +19,7 @@
 
 #if defined(__x86_64__) && !defined(ANY_PROCESSOR)
 #include <immintrin.h>
+#define PAUSE _mm_pause()
 
 int32_t kernels_width(void)
 {
@@ -44,6 +46,8 @@ int32_t kernels_width(void)
 #define ABOVE_float(g, bar) ((uint32_t)_mm_movemask_ps(_mm_cmpgt_ps((__m128)(g), _mm_set1_ps(bar))))
 #define ABOVE_double(g, bar) ((uint32_t)_mm_movemask_pd(_mm_cmpgt_pd((__m128d)(g), _mm_set1_pd(bar))))
 #else
+#define PAUSE (void)0
+
 int32_t kernels_width(void) { return 4; }
 
 #define ABOVE_float(g, bar) \

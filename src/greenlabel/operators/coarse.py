@@ -16,6 +16,7 @@ these in the others     r (n, C) residual in float32
 
 from collections.abc import Iterator
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -36,7 +37,6 @@ NEAR_AT_ONCE = 2**13
 RIDGE = 1e-6  # without a shift A has no inverse
 ROWS_AT_ONCE = 2**17
 PARTS = 16  # of the groups, for threads
-WIDTH = 16  # columns of every product, so that none depends on how many there are
 
 
 def coarse_system(T: sp.csr_array, smooth: Floats, group: Ints) -> "CoarseSystem | NearGroups":
@@ -56,7 +56,7 @@ class CoarseSystem:
         self.order = np.argsort(self.place, kind="stable")
         with one_thread():
             A = np.diag(np.full(m, 1 + RIDGE)) - between
-            self._inverse = (DAMPING * scipy.linalg.inv(A, check_finite=False)).astype(np.float32)
+            self.inverse = np.ascontiguousarray(DAMPING * scipy.linalg.inv(A, check_finite=False), np.float32)
 
     def reordered(self, order: Ints) -> "CoarseSystem":
         """The same for rows in another order."""
@@ -67,16 +67,12 @@ class CoarseSystem:
 
     def solve(self, residual: Singles, team: Team) -> Singles:
         """DAMPING A^-1 residual (m, C)."""
-        m, n_columns = residual.shape
-        wide = np.zeros((m, -(-n_columns // WIDTH) * WIDTH), np.float32)
-        wide[:, :n_columns] = residual
+        return np.concatenate(team.run(lambda part: part @ residual, self._parts_of_inverse))
 
-        def multiply(start: int) -> None:
-            columns = slice(start, start + WIDTH)
-            wide[:, columns] = self._inverse @ np.ascontiguousarray(wide[:, columns])
-
-        team.run(multiply, range(0, wide.shape[1], WIDTH))
-        return np.ascontiguousarray(wide[:, :n_columns])
+    @cached_property
+    def _parts_of_inverse(self) -> list[sp.csr_array]:
+        """As sparse arrays, whose products add up one number after the other, whatever other columns there are."""
+        return [sp.csr_array(part) for part in np.array_split(self.inverse, min(PARTS, len(self.inverse)))]
 
 
 class NearGroups:
@@ -90,13 +86,17 @@ class NearGroups:
         u = int(near.max()) + 1
         entry, self.P = unit_columns(smooth, near, u)
         self.restriction = sp.csr_array(self.P.T)
-        self._scale = (NEAR_DAMPING / (1 + RIDGE - within(T, entry, near, u)[:, None])).astype(np.float32)
+        self.scale = (NEAR_DAMPING / (1 + RIDGE - within(T, entry, near, u))).astype(np.float32)
         self._clusters, m = clusters, clusters.P.shape[1]
-        self._cluster = np.empty(u, np.int32)
-        self._cluster[near] = cluster
-        self._entry = np.bincount(near, entry * clusters.P.data, u).astype(np.float32)[:, None]
-        Q = sp.csr_array((self._entry[:, 0], self._cluster, np.arange(u + 1, dtype=np.int32)), shape=(u, m))
-        self._down = [sp.csr_array(Q.T)[rows] for rows in np.array_split(np.arange(m), PARTS)]
+        self.cluster = np.empty(u, np.int32)
+        self.cluster[near] = cluster
+        self.entry = np.bincount(near, entry * clusters.P.data, u).astype(np.float32)  # of Q
+        Q = sp.csr_array((self.entry, self.cluster, np.arange(u + 1, dtype=np.int32)), shape=(u, m))
+        self.down = sp.csr_array(Q.T)
+
+    @property
+    def inverse(self) -> Singles:
+        return self._clusters.inverse
 
     def reordered(self, order: Ints) -> "NearGroups":
         other = copy(self)
@@ -106,13 +106,13 @@ class NearGroups:
 
     def solve(self, residual: Singles, team: Team) -> Singles:
         """(NEAR_DAMPING diag(N'(I - T) N)^-1 + DAMPING Q A^-1 Q') residual (u, C)."""
-        far = self._clusters.solve(np.concatenate(team.run(lambda part: part @ residual, self._down)), team)
+        far = self._clusters.solve(self.down @ residual, team)
         found = np.empty_like(residual)
 
         def add(start: int) -> None:
             rows = slice(start, start + NEAR_AT_ONCE)
-            np.multiply(residual[rows], self._scale[rows], out=found[rows])
-            found[rows] += self._entry[rows] * far[self._cluster[rows]]
+            np.multiply(residual[rows], self.scale[rows, None], out=found[rows])
+            found[rows] += self.entry[rows, None] * far[self.cluster[rows]]
 
         team.run(add, range(0, len(residual), NEAR_AT_ONCE))
         return found

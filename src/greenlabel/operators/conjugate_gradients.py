@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from greenlabel._common.parameters import warn
 from greenlabel._common.threads import Team, n_threads, one_thread
 from greenlabel.operators.coarse import coarse_system
-from greenlabel.operators.compiled_steps import can_multiply
-from greenlabel.operators.mixed_precision import MixedPrecision, column_parts, row_slices
+from greenlabel.operators.compiled_descent import can_multiply
+from greenlabel.operators.descent import row_slices
+from greenlabel.operators.mixed_precision import MixedPrecision, column_parts
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
