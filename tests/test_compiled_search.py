@@ -15,6 +15,7 @@ from greenlabel.graph.compiled_search import (
     Lines,
     clustered_points,
     comparable,
+    single_coordinates,
 )
 from greenlabel.graph.distances import pair_distances
 from greenlabel.graph.inverted import InvertedSearch
@@ -206,6 +207,15 @@ def test_a_graph_is_the_same_with_and_without_a_library(monkeypatch):
     theirs = GreenClassifier(random_state=0).fit(X, y)
     assert_allclose(ours.scores_, theirs.scores_, atol=1e-3 * abs(theirs.scores_).max())
     assert np.mean(ours.transduction_ == theirs.transduction_) > 0.998
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 0), (np.float64, 1e9)])
+def test_coordinates_in_single_precision_keep_what_is_far_from_zero(rng, width, dtype, far):
+    X = (rng.normal(size=(500, 6)) + far).astype(dtype)
+    projection = Projection(X.mean(axis=0, dtype=float), np.linalg.qr(rng.normal(size=(6, 2)))[0])
+    found = single_coordinates(X, projection)
+    assert found.dtype == np.float32
+    assert_allclose(found, (X - projection.mean) @ projection.axes, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_near", [8, 256])

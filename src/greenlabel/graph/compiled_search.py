@@ -26,7 +26,7 @@ from greenlabel.graph import clusters
 from greenlabel.graph.clusters import LEAD, ByProducts, ClusteredPoints, NearestCentres
 from greenlabel.graph.distances import BLOCK_VALUES, row_blocks
 from greenlabel.graph.products import Points, half_norms
-from greenlabel.graph.projection import Projection
+from greenlabel.graph.projection import Projection, coordinates
 from greenlabel.kernels import LINE, address, library
 
 Floats = NDArray[np.floating]
@@ -208,6 +208,13 @@ class Axes:
 
         in_parallel(work, row_blocks(len(X), max(X.shape[1], BLOCK_VALUES // ROWS_OF_BLOCK)))
         return np.ascontiguousarray(Q[:, : self.q])
+
+
+def single_coordinates(X: Floats, projection: Projection) -> NDArray[np.float32]:
+    """(X - mean) V (n, q) in single precision, on all threads; wider numbers are cut when the mean is gone."""
+    if library() is not None and X.dtype == np.float32:
+        return Axes(projection, np.float32).coordinates(X)
+    return np.concatenate(in_parallel(lambda rows: coordinates(X[rows], projection), row_blocks(*X.shape)))
 
 
 def can_compare(X: Any, P: Any) -> bool:

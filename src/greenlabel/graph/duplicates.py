@@ -20,10 +20,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.threads import in_parallel
-from greenlabel.graph.distances import COPIES, row_blocks
+from greenlabel.graph.distances import row_blocks
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
+
+VALUES_AT_ONCE = 2**17  # whose copy in double precision stays in the processor's cache
 
 
 class AllDistinct:
@@ -106,15 +108,19 @@ def perhaps_equal(X: Floats) -> Ints:
     """Rows that a sum of their numbers, each with a weight of its column, does not tell from all others."""
     n, d = X.shape
     weight = np.asarray(np.random.default_rng(0).uniform(0.5, 1.5, d))
+    total, size = np.empty(n), max(1, VALUES_AT_ONCE // max(1, d))
 
-    def add_up(rows: slice) -> tuple[Floats, float]:
-        block = X[rows].astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return block @ weight, float(np.abs(block).max(initial=0))
+    def add_up(rows: slice) -> float:
+        """The largest number, too. Small blocks in a large one stay in the cache, and do not wait for each other."""
+        largest = 0.0
+        for start in range(rows.start, rows.stop, size):
+            part = slice(start, min(start + size, rows.stop))
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.dot(X[part].astype(np.float64), weight, out=total[part])
+            largest = max(largest, float(X[part].max(initial=0)), -float(X[part].min(initial=0)))
+        return largest
 
-    parts = in_parallel(add_up, row_blocks(n, COPIES * d))
-    total = np.concatenate([np.empty(0), *(sums for sums, _ in parts)])
-    rounding = d * np.finfo(np.float64).eps * weight.sum() * max((largest for _, largest in parts), default=0.0)
+    rounding = d * np.finfo(np.float64).eps * weight.sum() * max(in_parallel(add_up, row_blocks(n, d)), default=0.0)
     order = np.argsort(total, kind="stable")
     with np.errstate(invalid="ignore"):
         is_told = np.diff(total[order]) > 2 * rounding  # from the next one; never where a sum overflows

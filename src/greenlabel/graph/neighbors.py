@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from greenlabel._common.threads import in_parallel
 from greenlabel.graph.candidates import Found, closest, nearest_pairs, redo
 from greenlabel.graph.clusters import NearestCentres
-from greenlabel.graph.compiled_search import clustered_points, comparable
-from greenlabel.graph.distances import row_blocks, squared_norms, working
+from greenlabel.graph.compiled_search import clustered_points, comparable, single_coordinates
+from greenlabel.graph.distances import squared_norms, working
 from greenlabel.graph.inverted import InvertedSearch
 from greenlabel.graph.kmeans import cluster_centres
-from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, coordinates, principal_axes, sample_rows
+from greenlabel.graph.projection import SAMPLE_ROWS, Projection, centre, principal_axes, sample_rows
 from greenlabel.graph.search import Search
 
 Floats = NDArray[np.floating]
@@ -217,8 +217,7 @@ class ClusterSearch(Search):
         return NearestCentres(self.centres)
 
     def _coordinates(self) -> NDArray[np.float32]:
-        blocks = row_blocks(*self.P.shape)
-        return np.concatenate(in_parallel(lambda rows: coordinates(self.P[rows], self.projection), blocks))
+        return single_coordinates(self.P, self.projection)
 
     def nearest_to_own(self, k: int) -> Found:
         Q, self._Q = self._coordinates() if self._Q is None else self._Q, None

@@ -84,16 +84,15 @@ INSIDE void NAMED(insert)(NUMBER *list, WHOLE *numbers, int64_t w, NUMBER g, WHO
 INSIDE void NAMED(gather)(const int64_t R, int64_t n, const int32_t *rows, const NUMBER *Q, int64_t q,
                           const NUMBER *origin, NUMBER *room, NUMBER *half)
 {
-    for (int64_t j = 0; j < R; j++) {
-        const NUMBER *row = Q + rows[j < n ? j : 0] * q;
-        half[j] = 0;
-        for (int64_t c = 0; c < q; c++) {
-            NUMBER value = origin ? row[c] - origin[c] : row[c];
+    const NUMBER *row[ROWS];
+    for (int64_t j = 0; j < R; j++) row[j] = Q + rows[j < n ? j : 0] * q, half[j] = 0;
+    for (int64_t c = 0; c < q; c++)
+        for (int64_t j = 0; j < R; j++) {
+            NUMBER value = origin ? row[j][c] - origin[c] : row[j][c];
             room[c * R + j] = value;
             if (origin) half[j] += value * value;
         }
-        half[j] /= 2;
-    }
+    for (int64_t j = 0; j < R; j++) half[j] /= 2;
 }
 
 /* Puts points of n_lines lines, from the first on, into the lists of n <= R rows, whose numbers are in ``rows``. */
@@ -354,7 +353,8 @@ PROCESSOR int32_t NAMED(nearest_around)(int64_t n_runs, const int64_t *start, co
 }
 
 /* The k nearest (n, k) of w candidates (n, w), -1 for none, of rows of X, by direct difference. A candidate own[i] does
-   not count. Sums are those of LINE lanes, added by halves, then what is left. */
+   not count. Sums are those of LINE lanes, added by halves, then what is left. The next candidates are called for while
+   these are compared: they lie anywhere, and the processor does not guess where. */
 PROCESSOR void NAMED(nearest_of)(int64_t n, int64_t d, const NUMBER *X, const int64_t *rows, const NUMBER *P, int64_t w,
                                  const int32_t *candidates, const int64_t *own, int64_t k, double *dist2, int64_t *index)
 {
@@ -366,16 +366,20 @@ PROCESSOR void NAMED(nearest_of)(int64_t n, int64_t d, const NUMBER *X, const in
         for (int64_t j = 0; j < k; j++) nearest[j] = __builtin_inf(), number[j] = -1;
         for (int64_t first = 0; first < w; first += PAIRS) {
             int64_t m = w - first < PAIRS ? w - first : PAIRS;
-            const NUMBER *p[PAIRS];
+            const NUMBER *p[PAIRS], *next[PAIRS];
             vector sum[PAIRS][VECTORS];
             for (int64_t j = 0; j < PAIRS; j++) {
                 int32_t candidate = j < m ? candidates[first + j] : -1;
                 p[j] = P + (candidate < 0 ? 0 : candidate) * d;
+                int64_t following = first + PAIRS < w ? first + PAIRS + j : w + j; /* of this row or the next one */
+                candidate = following < (i + 1 < n ? 2 * w : w) ? candidates[following] : -1;
+                next[j] = P + (candidate < 0 ? 0 : candidate) * d;
                 for (int64_t v = 0; v < VECTORS; v++) sum[j][v] = (vector){0};
             }
             for (int64_t c = 0; c < n_lines * VECTORS; c += VECTORS)
                 for (int64_t j = 0; j < PAIRS; j++)
                     for (int64_t v = 0; v < VECTORS; v++) {
+                        __builtin_prefetch((const vector *)next[j] + c + v);
                         vector gap = ((const vector *)x)[c + v] - ((const vector *)p[j])[c + v];
                         sum[j][v] += gap * gap;
                     }
