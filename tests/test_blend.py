@@ -21,6 +21,7 @@ from greenlabel.blend.weights import (
     log_evidence,
     scale_to_confidence,
 )
+from greenlabel.labels.encoding import choose_temperature
 from greenlabel.labels.label_shift import suggested_shares
 from helpers import reference
 
@@ -139,6 +140,25 @@ def test_weights_minimise_the_penalised_loss(rng):
     found = choose_weights(A, codes, before)
     assert_allclose(found, slow.x, atol=1e-3)
     assert reference.penalised_loss(found, A, codes, before, strength) <= slow.fun + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_last_bit_of_the_evidence_changes_no_more_of_what_is_chosen(seed):
+    """Trees are added in the order in which their threads end: a search that stops early would show it."""
+    rng = np.random.default_rng(seed)
+    A, codes = evidence_of_experts(rng)
+    other = A * (1 + 1e-15 * rng.normal(size=A.shape))
+    before = np.array([0.5, 0.3, 0.2])
+    assert_allclose(choose_weights(other, codes, before), choose_weights(A, codes, before), rtol=0, atol=1e-12)
+    assert choose_temperature(other[0], codes) == pytest.approx(choose_temperature(A[0], codes), rel=1e-12)
+    assert scale_to_confidence(other[0], 0.8) == pytest.approx(scale_to_confidence(A[0], 0.8), rel=1e-12)
+
+
+def test_an_expert_that_is_mostly_wrong_has_no_weight(rng):
+    A, codes = evidence_of_experts(rng)
+    found = choose_weights(np.stack([A[0], -4 * A[0]]), codes, np.array([0.9, 0.1]))
+    assert found[1] == 0
+    assert_allclose(found[:1], choose_weights(A[:1], codes, np.array([0.9])), rtol=1e-12)
 
 
 def test_the_better_expert_has_the_larger_weight(rng):

@@ -3,7 +3,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from greenlabel.errors import LabelError
 from greenlabel.labels.encoding import (
@@ -14,6 +14,7 @@ from greenlabel.labels.encoding import (
     probabilities,
     read_labels,
     signed,
+    smoothed_target,
 )
 
 
@@ -94,6 +95,25 @@ def test_the_temperature_is_found_again(rng):
     E = rng.normal(size=(20_000, 4))
     codes = np.array([rng.choice(4, p=p) for p in softmax(3 * E, axis=1)])
     assert choose_temperature(E, codes) == pytest.approx(3, rel=0.05)
+
+
+def test_no_other_temperature_fits_better(rng):
+    E, codes = rng.normal(size=(50, 3)), rng.integers(3, size=50)
+    E[np.arange(50), codes] += 0.5
+    target = smoothed_target(codes, 3)
+
+    def loss(t):
+        return -(target * log_softmax(t * E, axis=1)).sum()
+
+    t = choose_temperature(E, codes)
+    assert all(loss(t) < loss(t * factor) for factor in (0.5, 0.99, 0.9999, 1.0001, 1.01, 2))
+
+
+@pytest.mark.parametrize(("sign", "end"), [(1, 1e4), (-1, 1e-3)])
+def test_a_temperature_out_of_reach_is_the_end_next_to_it(sign, end):
+    codes = np.arange(30) % 3
+    E = sign * np.eye(3)[codes]
+    assert choose_temperature(E, codes, doubt=0) == pytest.approx(end)
 
 
 def test_right_predictions_do_not_make_certainty():

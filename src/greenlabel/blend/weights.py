@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from greenlabel.labels.encoding import choose_temperature, smoothed_target
+from greenlabel.labels.encoding import choose_temperature, exp_of_root, smoothed_target
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -35,6 +35,7 @@ DOUBT = 1.5  # observations, divided among all classes, that are added to the te
 FLOOR = 0.02  # added to the probabilities of a row, divided among its classes, so that logarithms are finite
 NEW = -2  # in place of a fold: the row had no label at the fit
 TYPICAL_EVIDENCE = 2.0  # evidence of a usual row where nothing can be tested
+LAST_STEPS = 3  # of Newton: a search among values of the loss stops early, and the last bit decides how early
 
 
 def divide(codes: Ints, rng: np.random.Generator) -> Ints:
@@ -181,22 +182,30 @@ def choose_weights(A: Floats, codes: Ints, before: Floats) -> Floats:
         slope = np.tensordot(A, np.exp(log_p) - target, 2)
         return -float((target * log_p).sum()) + strength * float(apart @ apart), slope + 2 * strength * apart
 
-    found = minimize(loss, before, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
-    return found if found.sum() > 0 else before
+    w = minimize(loss, before, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
+    for _ in range(LAST_STEPS):
+        slope = loss(w)[1]
+        is_free = (w > 0) | (slope < 0)
+        H = curvature(A[is_free], softmax(np.tensordot(w, A, 1), axis=1)) + 2 * strength * np.eye(is_free.sum())
+        w[is_free] = np.maximum(w[is_free] - np.linalg.solve(H, slope[is_free]), 0)
+    return w if w.sum() > 0 else before
+
+
+def curvature(A: Floats, p: Floats) -> Floats:
+    """Second derivatives (e, e) of the log-loss by the weights of A (e, k, c), where probabilities are p (k, c)."""
+    weighted = A * p
+    means = weighted.sum(axis=2)
+    return np.tensordot(weighted, A, ([1, 2], [1, 2])) - means @ means.T
 
 
 def scale_to_confidence(E: Floats, confidence: float) -> float:
     """The t at which the mean probability of the best class under softmax(t E) is the given one; E (n, c) evidence."""
-    from scipy.optimize import brentq  # slow to import
 
     def gap(log_t: float) -> float:
         return float(softmax(np.exp(log_t) * E, axis=1).max(axis=1).mean()) - confidence
 
     typical = float(np.median(np.abs(E).max(axis=1))) or 1.0
-    ends = np.log(1e-3 / typical), np.log(1e3 / typical)
-    if gap(ends[0]) >= 0 or gap(ends[1]) <= 0:  # out of reach, as a confidence of 1 is
-        return float(np.exp(ends[0] if gap(ends[0]) >= 0 else ends[1]))
-    return float(np.exp(brentq(gap, *ends, xtol=1e-3)))
+    return exp_of_root(gap, np.log(1e-3 / typical), np.log(1e3 / typical))  # an end: out of reach, as 1 is
 
 
 def accuracy_and_loss(A: Floats, codes: Ints) -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
 from greenlabel._common.parameters import warn
@@ -251,10 +251,20 @@ def choose_temperature(E: Floats, codes: Ints, doubt: float = 1.0) -> float:
     if max_abs == 0:
         return 1.0  # no evidence at all: every temperature gives equal probabilities
 
-    def loss(log_t: float) -> float:
-        return -float((target * log_softmax(np.exp(log_t) / max_abs * E, axis=1)).sum())
+    def slope(log_t: float) -> float:
+        """Of the log-loss, whose minimum is its root: to find it by values of the loss costs half the digits."""
+        return float(((softmax(np.exp(log_t) / max_abs * E, axis=1) - target) * E).sum())
 
-    from scipy.optimize import minimize_scalar  # slow to import, and needed for probabilities only
+    return exp_of_root(slope, *np.log([1e-3, 1e4])) / max_abs
 
-    best = minimize_scalar(loss, bounds=(np.log(1e-3), np.log(1e4)), method="bounded")
-    return float(np.exp(best.x) / max_abs)
+
+def exp_of_root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """exp of where a rising function crosses 0 between two ends, or of the end next to that.
+
+    To nearly the last digit: where a search stops early, the last bit of its input decides how early.
+    """
+    from scipy.optimize import brentq  # slow to import, and needed for probabilities only
+
+    if rising(low) >= 0 or rising(high) <= 0:
+        return float(np.exp(low if rising(low) >= 0 else high))
+    return float(np.exp(brentq(rising, low, high, xtol=1e-12)))
