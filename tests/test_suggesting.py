@@ -50,24 +50,38 @@ def test_the_same_seed_gives_the_same_rows(blobs):
     assert suggest(X, 20, random_state=3) == suggest(X, 20, random_state=3)
 
 
-@pytest.mark.parametrize("kind", ["frame", "sparse", "memory map", "file", "blocks"])
+KINDS = {  # whatever fit takes, of the same rows
+    "frame": lambda X, folder: pd.DataFrame(X, columns=["a", "b"]),
+    "sparse": lambda X, folder: sp.csr_array(X),
+    "memory map": lambda X, folder: np.load(saved(X, folder), mmap_mode="r"),
+    "file": lambda X, folder: saved(X, folder),
+    "blocks": lambda X, folder: ArrayBlocks(X, 13),
+}
+
+
+def saved(X, folder):
+    np.save(folder / "X.npy", X)
+    return folder / "X.npy"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_rows_may_come_as_fit_takes_them(kind, islands, tmp_path):
     X, y = islands
-    np.save(tmp_path / "X.npy", X)
-    given = {
-        "frame": lambda: pd.DataFrame(X, columns=["a", "b"]),
-        "sparse": lambda: sp.csr_array(X),
-        "memory map": lambda: np.load(tmp_path / "X.npy", mmap_mode="r"),
-        "file": lambda: tmp_path / "X.npy",
-        "blocks": lambda: ArrayBlocks(X, 13),
-    }[kind]()
-    assert sorted(y[rows_of(suggest(given, 3, random_state=0))]) == [0, 1, 2]
+    assert sorted(y[rows_of(suggest(KINDS[kind](X, tmp_path), 3, random_state=0))]) == [0, 1, 2]
 
 
-def test_columns_of_different_units_count_alike(rng):
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_different_units_count_alike(kind, rng, tmp_path):
     y = np.repeat([0, 1], 100)
     X = np.column_stack([y + 0.01 * rng.normal(size=200), 1e6 * rng.normal(size=200)])
-    assert sorted(y[rows_of(suggest(X, 2, random_state=0))]) == [0, 1]
+    assert sorted(y[rows_of(suggest(KINDS[kind](X, tmp_path), 2, random_state=0))]) == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["memory map", "file", "blocks"])
+def test_rows_outside_memory_are_suggested_as_those_inside(kind, rng, tmp_path):
+    X = rng.normal(size=(600, 2)) * [1, 1e12]  # in a unit of their own, and on one scale
+    found = suggest(KINDS[kind](X, tmp_path), 20, random_state=0)
+    assert found == suggest(X, 20, random_state=0)
 
 
 def test_excluded_rows_count_as_seen(islands):

@@ -2,6 +2,7 @@
 
     fits_in_memory      whether rows of files are few enough to be read at once
     open_in_blocks      a source of rows -> RowsInBlocks, scaling, unit
+    scale_blocks        a source of rows -> its blocks on one scale, for whoever needs no more
     RowsInBlocks        X.shape, X[rows], and X.blocks for what needs all rows
 
 What an expert learns from rows without labels it learns from a seeded sample of them, or by a sum over all blocks.
@@ -146,29 +147,44 @@ def open_in_blocks(
     sample = sample_rows(n, max(100, min(SAMPLE_ROWS, SAMPLE_VALUES // d)), rng)
     chosen = np.union1d(np.union1d(for_scaling, sample), labelled)  # read in one pass
     is_array = unit is not None
-    rows = source if is_array else source.through(CheckFeatures(d))
-    X, index = rows.some(chosen)
-    X = X[index]
-    if unit is None:
-        max_abs = check_finite(X, FILL)
-        unit = unit_of(max_abs)
-        X, rows = in_units(X, unit, max_abs), source.through(CheckFeatures(d, unit))
+    X, rows, unit = read_some(source, d, unit, chosen)
     scaling = scaling_from(X[np.searchsorted(chosen, for_scaling)]) if wants_scaling else None
     held = np.union1d(sample, labelled)
     X = X[np.searchsorted(chosen, held)]
     if scaling is not None:
-        X = scaling.apply(X)
-        rows = (
-            ArrayBlocks(scaling.apply(source.X))
-            if isinstance(source, ArrayBlocks) and is_array
-            else rows.through(Scaled(scaling))
-        )
+        X, rows = scaling.apply(X), scaled(rows, scaling, is_array)
     limit = rows.memory() / 2 if memory_limit == "auto" else float(memory_limit)
     if not is_array and not sp.issparse(X) and (size := n * X.shape[1] * X.itemsize) <= limit / 2:
         rows, limit = rows.keep(), limit - size
     elif isinstance(rows, Through) and not sp.issparse(X):
         rows, limit = Remembering(rows, REMEMBERED * limit), (1 - REMEMBERED) * limit
     return RowsInBlocks(rows, limit, sample, held, X, can_refine=is_array), scaling, unit
+
+
+def scale_blocks(source: Blocks, d: int, unit: float | None, rng: np.random.Generator) -> tuple[Blocks, int, float]:
+    """Rows of d columns on one scale, how many columns are left, and their unit."""
+    X, rows, known_unit = read_some(source, d, unit, scaling_rows(source.n, d, rng))
+    scaling = scaling_from(X)
+    return scaled(rows, scaling, unit is not None), len(scaling.kept), known_unit
+
+
+def read_some(source: Blocks, d: int, unit: float | None, chosen: Ints) -> tuple[Any, Blocks, float]:
+    """Some rows in the unit of all, the blocks in that unit, and the unit, which these rows show where it is None."""
+    rows = source if unit is not None else source.through(CheckFeatures(d))
+    X, index = rows.some(chosen)
+    X = X[index]
+    if unit is not None:
+        return X, rows, unit
+    max_abs = check_finite(X, FILL)
+    unit = unit_of(max_abs)
+    return in_units(X, unit, max_abs), source.through(CheckFeatures(d, unit)), unit
+
+
+def scaled(rows: Blocks, scaling: Scaling, is_array: bool) -> Blocks:
+    """Blocks on a new scale; an array at once."""
+    if is_array and isinstance(rows, ArrayBlocks):
+        return ArrayBlocks(scaling.apply(rows.X))
+    return rows.through(Scaled(scaling))
 
 
 def learnable(labels: Labels, d: int, seed: int) -> Labels:

@@ -265,7 +265,9 @@ class AnchoredGreenClassifier(GraphClassifier):
             return ArrayBlocks(check_features(self, X, is_graph=False, unit=self._unit)[0]), y
         return check_new_stream(self, source, self._unit), y
 
-    def sketch_of(self, X: Any, prepare: Callable[[Any], Any] | None = None) -> AnchoredGraph:
+    def sketch_of(
+        self, X: Any, prepare: Callable[[Blocks, int, Any], tuple[Blocks, int, Any]] | None = None
+    ) -> AnchoredGraph:
         """A graph on few anchors, without labels.
 
         Parameters
@@ -273,17 +275,15 @@ class AnchoredGreenClassifier(GraphClassifier):
         X : array, sparse matrix, data frame, path or Dask array
             Rows of any kind that ``fit`` takes.
         prepare : function or None, default None
-            Changes rows that are in memory before anything else.
+            From blocks of rows, the number of their columns and their unit to others that take their place.
         """
         shell = clone(self)
         shell.check_parameters()
         rows, _, _ = shell._open(X, None)
-        if prepare is not None and isinstance(rows, ArrayBlocks) and not isinstance(X, (Blocks, np.memmap)):
-            rows = ArrayBlocks(prepare(rows.X))
-            shell.n_features_in_ = rows.X.shape[1]
-        return replace(shell._settings(shell.memory_limit), is_sketch=True).build(
-            rows, shell.n_features_in_, shell._unit
-        )
+        d, unit = shell.n_features_in_, shell._unit
+        if prepare is not None:
+            rows, d, unit = prepare(rows, d, unit)
+        return replace(shell._settings(shell.memory_limit), is_sketch=True).build(rows, d, unit)
 
     def _fit_graph(self, X: Any) -> None:
         super()._fit_graph(X)

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from greenlabel._common.parameters import check_integer, check_seed
 from greenlabel.blend.fitted import FittedBlend
+from greenlabel.blend.in_blocks import scale_blocks
+from greenlabel.blocks.rows import ArrayBlocks, Blocks
 from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
-from greenlabel.graph.scaling import find_scaling
 from greenlabel.inspection.checks import check_model, check_rows, is_a_model
 from greenlabel.inspection.coverage import Kernel, Pick, copies, margins, next_rows, trust
 from greenlabel.inspection.printing import PrintsAsTable, Table
@@ -106,8 +107,8 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     ----------
     model_or_X : classifier, array, sparse matrix or data frame
         A fitted greenlabel classifier; or rows as ``fit`` takes them, before there are labels of two classes.
-        Columns of arrays in memory are scaled where their units differ, as BlendedClassifier does; rows of files,
-        memory maps and blocks are taken as they are. Of Parquet files with labels leave their column out:
+        Columns are scaled where their units differ, as BlendedClassifier does. Of Parquet files with labels leave
+        their column out:
         ``greenlabel.blocks.open_rows(path, "label")[0]``.
     n : int, default 10
         How many rows. They spread over the data: a row counts as labelled for those after it. Fewer come only where
@@ -283,13 +284,14 @@ def _sketch_of_anchors(propagator: AnchoredPropagator, rng: np.random.Generator)
 
 
 def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
-    """Rows of any kind that fit takes. Those in memory are scaled where the units of columns differ."""
+    """Rows of any kind that fit takes, scaled where the units of columns differ, as a blend does."""
     shell = AnchoredGreenClassifier(random_state=int(check_seed(random_state).integers(2**31)))
     nodes: list[AllDistinct | None] = [None]
 
-    def scale(X: Any) -> Any:
-        nodes[0] = distinct_rows(X)
-        return find_scaling(X, np.random.default_rng(0)).apply(X)
+    def scale(rows: Blocks, d: int, unit: float | None) -> tuple[Blocks, int, float]:
+        if unit is not None and isinstance(rows, ArrayBlocks):
+            nodes[0] = distinct_rows(rows.X)
+        return scale_blocks(rows, d, unit, np.random.default_rng(0))
 
     graph = shell.sketch_of(X, prepare=scale)
     return Sketch.of(graph.mixing_matrix(), graph.gram(), nodes[0])
