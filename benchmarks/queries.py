@@ -7,7 +7,7 @@
     GREENLABEL_DATA=... python benchmarks/queries.py --times             what `suggest` costs, on a quiet machine
 
 Accuracy is that of `GreenClassifier()` on the rows without a label, by 1, 2, 5 and 10 labels per class. Random rows do
-not know the classes (ten draws). Each data set is measured in a process of its own; what was measured stays in
+not know the classes (a hundred draws). Each data set is measured in a process of its own; what was measured stays in
 queries.json with its commit. GraphLearning is an extra, `pip install '.[peers]'`; without it its columns stay empty.
 """
 
@@ -35,6 +35,7 @@ from query_data import (
     SAMPLE_SHARE,
     SAMPLES,
     data,
+    n_starts,
 )
 from query_page import page
 from query_rules import PEERS, Task, suggested, v_optimality
@@ -51,24 +52,29 @@ def measure_ours(name: str) -> dict[str, Any]:
     start = time.perf_counter()
     rows = suggested(task, max(task.budgets))
     seconds = time.perf_counter() - start
-    few = Task(*data(name, PEER_ROWS))
     return {
         "ours": task.curve(rows),
         "seen": task.n_until_all_seen(rows),
         "seconds": seconds,
         "samples": [sample.curve(suggested(sample, max(task.budgets)), task.budgets) for sample, _ in samples_of(name)],
-        "beside_peers": few.curve(suggested(few, max(few.budgets))),
     }
 
 
 def measure_starts(name: str) -> dict[str, Any]:
-    """Our rule on all rows with several seeds, as many as there are random draws: the anchors hang on them."""
+    """Our rule with several seeds, on which the anchors hang: on all rows, and on those that others get."""
     task = Task(*data(name, MAX_ROWS))
-    runs = [suggested(task, max(task.budgets), seed) for seed in range(DRAWS)]
+    runs = runs_of(task)
+    few = Task(*data(name, PEER_ROWS))
     return {
         "starts": [task.curve(rows) for rows in runs],
         "starts_seen": [task.n_until_all_seen(rows) for rows in runs],
+        "beside_peers": np.mean([few.curve(rows) for rows in runs_of(few)], axis=0).tolist(),
     }
+
+
+def runs_of(task: Task) -> list[list[int]]:
+    total = max(task.budgets)
+    return [suggested(task, total, seed) for seed in range(n_starts(len(task.y), total))]
 
 
 def measure_random(name: str) -> dict[str, Any]:

@@ -9,18 +9,25 @@ from accuracy import PAPERS
 from basics import load
 from greenlabel.graph.scaling import find_scaling
 
-DRAWS = 10
+DRAWS = 100  # of random rows
+STARTS, QUICK_STARTS = 10, 50  # runs of our rule, and where a run takes a second or two
+QUICK_ROWS, QUICK_LABELS = 3_000, 100
 MAX_ROWS = 20_000
 PEER_ROWS = 3_000  # the other rules hold a dense n x n operator
 PEER_DRAWS = 3
-SAMPLES = 5
+SAMPLES = 10
 SAMPLE_SHARE, SAMPLE_ROWS = 0.85, 1_500
-SAMPLE_DRAWS = 5
+SAMPLE_DRAWS = 20
 BUNDLED = ["digits", "wine", "breast_cancer", "iris"]
 GENERATED = ["skewed clouds", "many clouds", "noise columns", "moons"]
 NAMES = [*PAPERS, *BUNDLED, *GENERATED]
 SEVEN = ["digits", *PAPERS]  # of the bar
 Array = np.ndarray[Any, Any]
+
+
+def n_starts(n_rows: int, n_labels: int) -> int:
+    """How many runs of our rule are measured."""
+    return QUICK_STARTS if n_rows <= QUICK_ROWS and n_labels <= QUICK_LABELS else STARTS
 
 
 def clouds(sizes: Array, d: int, distance: float, n_noise: int = 0) -> tuple[Array, Array]:

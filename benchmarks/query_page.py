@@ -12,11 +12,15 @@ from query_data import (
     NAMES,
     PEER_DRAWS,
     PEER_ROWS,
+    QUICK_LABELS,
+    QUICK_ROWS,
+    QUICK_STARTS,
     SAMPLE_DRAWS,
     SAMPLE_ROWS,
     SAMPLE_SHARE,
     SAMPLES,
     SEVEN,
+    STARTS,
 )
 from query_rules import PEERS, PER_CLASS
 from run import machine, markdown
@@ -175,15 +179,22 @@ def bars(kept: dict[str, Any]) -> str:
         keys = kept["meu_mobile_ksd"]
         seen = (all_seen(keys, keys["starts_seen"]), all_seen(keys, [keys["seen"]]), "")
         lines.append(("labels until every class is seen, MobileKSD, against random", "<= 0.6 x", "<= 0.4 x", *seen))
-    header = ("measure", "bar", "aim", f"mean of {DRAWS} starts, all rows", "one of them", "mean of the samples")
+    header = (
+        "measure",
+        "bar",
+        "aim",
+        f"mean of {STARTS} or {QUICK_STARTS} starts, all rows",
+        "one of them",
+        "mean of the samples",
+    )
     return markdown(header, lines)
 
 
 def by_start(kept: dict[str, Any]) -> str:
     lines = []
     for name, entry in kept.items():
-        points = start_gains(entry)
-        error = points.std(axis=0, ddof=1) / np.sqrt(len(points))
+        points, drawn = start_gains(entry), 100 * np.array(entry["random"])
+        error = np.sqrt(sum(of.var(axis=0, ddof=1) / len(of) for of in (points, drawn)))
         cells = [f"{mean:+.1f} ± {e:.1f}" for mean, e in zip(points.mean(axis=0), error, strict=True)]
         lines.append((title_of(name), *cells, *[""] * (len(PER_CLASS) - len(cells))))
     return markdown(("gain, mean of the starts, points", *(f"{per} per class" for per in PER_CLASS)), lines)
@@ -227,7 +238,7 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
         [
             "# Which rows to label: learning curves",
             f"Measured until {day} on {machine()}: our rule at commit {ours},\n"
-            f"from {DRAWS} starts at {starts},\n"
+            f"from several starts at {starts},\n"
             f"random rows at {drawn}, other rules at {peers}.\n"
             "`python benchmarks/queries.py` writes this page.\n"
             "Accuracy of `GreenClassifier()` on the rows without a label. Chosen rows are those of `suggest(X)` until\n"
@@ -239,8 +250,10 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
             "## Learning curves",
             curves(kept),
             "## How much of it is luck",
-            f"All rows with {DRAWS} values of `random_state`, on which the anchors hang; ± is the standard error.\n"
-            "The table above is for `random_state=0`.",
+            f"All rows with {STARTS} values of `random_state`, on which the anchors hang, {QUICK_STARTS} of them up to "
+            f"{QUICK_ROWS:,}\nrows and {QUICK_LABELS} labels; ± is the standard error, that of random rows included. "
+            "Where many rows are as good as\neach other, a start changes what comes; elsewhere all starts are alike. "
+            "The table above is for\n`random_state=0`.",
             by_start(kept),
             f"Ours once and {SAMPLE_DRAWS} random draws on each of {SAMPLES} samples of the rows "
             f"({SAMPLE_SHARE:.0%} of them, at most {SAMPLE_ROWS:,}). Where the graph says little about the\nclasses, "
@@ -252,7 +265,7 @@ def page(kept: dict[str, Any], timed: dict[str, Any] | None) -> str:
             "## Other rules",
             f"On {PEER_ROWS:,} rows of each data set at most, all on the same k-NN graph, judged by "
             "the same classifier; mean over the budgets.\nRules that need labels to begin with get random rows until "
-            f"two classes are seen ({PEER_DRAWS} draws).",
+            f"two classes are seen ({PEER_DRAWS} draws); ours is the mean of its starts.",
             against_peers(kept),
             "## Time",
             "Bars: the first batch of ten at 1,000,000 x 64 within 2 s (aim 0.5), a pick with 2,048 anchors\n"
