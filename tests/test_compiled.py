@@ -3,10 +3,14 @@
 Without a compiler nothing but time is lost.
 """
 
+import ctypes
 import os
 import platform
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +123,59 @@ def test_nobody_waits_for_a_member_that_was_stopped(rng):
         stopped = CompiledDescent(A, team, None, rng.normal(size=(300, 16)).astype(np.float32))
         with pytest.raises(KeyboardInterrupt):
             stopped.rounds(np.full(16, 1e-9), 10**9)
+
+
+@needs_library
+@pytest.mark.parametrize("failing", range(3))
+def test_nobody_waits_for_a_member_that_fails(rng, failing):
+    A, _ = system_and_groups(rng, 300, None)
+
+    def rounds(state, member, *words):
+        if member == failing:
+            raise MemoryError
+        return library().rounds(state, member, *words)
+
+    with Team(3) as team:
+        failed = CompiledDescent(A, team, None, rng.normal(size=(300, 16)).astype(np.float32))
+        failed._library = SimpleNamespace(rounds=rounds)
+        with pytest.raises(MemoryError):
+            failed.rounds(np.full(16, 1e-9), 10**9)
+
+
+def test_each_member_of_a_team_has_a_thread_of_its_own():
+    for _ in range(50):
+        with Team(5) as team:
+            here = Barrier(5)
+            assert sorted(team.run(lambda member, here=here: here.wait(10), range(5))) == list(range(5))
+
+
+@pytest.mark.slow
+@needs_library
+def test_solves_side_by_side_are_the_same_to_the_bit(monkeypatch, rng):
+    """What one of them reads is not given back while it reads, even where threads take turns as often as they can."""
+    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.COMPILED_ROWS", 0)
+    X = rng.normal(size=(300, 3))
+    graph = knn_graph(graph_search(X, np.random.default_rng(0)), 8, "adaptive", 1.0)
+    system, B = SparseSystem(graph.S, graph.degree + 0.01, "no advice"), rng.normal(size=(300, 3))
+    expected, usual = system.solve(B, 1e-3), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: system.solve(B, 1e-3), range(2000)))
+    finally:
+        sys.setswitchinterval(usual)
+    assert all(np.array_equal(one, expected) for one in found)
+
+
+@needs_library
+def test_the_library_takes_arrays_and_no_addresses():
+    """An address says nothing of how long there is something."""
+    x, step = np.zeros((3, 16), np.float32), np.zeros(16, np.float32)
+    library().follow(3, 1, x, x, step)
+    with pytest.raises(ctypes.ArgumentError):
+        library().follow(3, 1, x, x, step.ctypes.data)
+    with pytest.raises(ctypes.ArgumentError, match="apart in memory"):
+        library().follow(3, 1, x, x, np.zeros(32, np.float32)[::2])
 
 
 @needs_library

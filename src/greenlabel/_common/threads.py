@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from threading import Lock
+from threading import Barrier, Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -130,11 +130,14 @@ def in_parallel(work: Callable[[Block], Result], blocks: Iterable[Block]) -> lis
 
 
 class Team:
-    """Threads that stay for many short steps, of which each waits for the one before it."""
+    """Threads that stay for many short steps, of which each waits for the one before it.
+
+    Each member has a thread of its own from the beginning: members may wait for each other within a step.
+    """
 
     def __init__(self, n_members: int):
         self.n_members = n_members
-        self._others = ThreadPoolExecutor(n_members - 1) if n_members > 1 else None
+        self._others = pool_of_threads(n_members - 1) if n_members > 1 else None
 
     def run(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:
         """work(block) of every block, in their order; each member takes every n-th block."""
@@ -151,6 +154,20 @@ class Team:
     def __exit__(self, *failure: object) -> None:
         if self._others is not None:
             self._others.shutdown()
+
+
+def pool_of_threads(n: int) -> ThreadPoolExecutor:
+    """A pool whose threads are all there: by itself it counts on idle ones, and its count may be wrong."""
+    pool, all_there = ThreadPoolExecutor(n), Barrier(n + 1)
+    try:
+        for _ in range(n):
+            pool.submit(all_there.wait)
+        all_there.wait()
+    except BaseException:
+        all_there.abort()
+        pool.shutdown()
+        raise
+    return pool
 
 
 def _all_of(work: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:

@@ -27,7 +27,7 @@ from greenlabel.graph.clusters import LEAD, ByProducts, ClusteredPoints, Nearest
 from greenlabel.graph.distances import BLOCK_VALUES, row_blocks
 from greenlabel.graph.products import Points, half_norms
 from greenlabel.graph.projection import Projection, coordinates
-from greenlabel.kernels import LINE, address, library
+from greenlabel.kernels import LINE, library
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -78,8 +78,8 @@ class Lines:
 
         def work(first: int) -> None:
             n_lines = min(LINES_OF_BLOCK, len(self.lines) - first)
-            points = (address(Q), address(self.number, first * LINE), address(origins), address(group, first))
-            pack(n_lines, q, *points, address(self.lines[first]))
+            points = (Q, self.number[first * LINE :], origins, group[first:])
+            pack(n_lines, q, *points, self.lines[first])
 
         in_parallel(work, range(0, len(self.lines), LINES_OF_BLOCK))
 
@@ -94,9 +94,9 @@ class Lines:
             raise ValueError(f"{w} of {len(self.lines) * LINE} points are wanted; both have to be positive.")
         g, index = np.empty((len(Q), w), Q.dtype), np.empty((len(Q), w), np.int32)
         lines_at_once = max(1, CACHE_BYTES // self.lines[:1].nbytes)
-        points = (len(self.lines), address(self.lines), address(self.number))
+        points = (len(self.lines), self.lines, self.number)
         at_once = (ROWS_AT_ONCE, lines_at_once)
-        is_done = self.function("nearest")(*Q.shape, address(Q), *points, w, *at_once, address(g), address(index))
+        is_done = self.function("nearest")(*Q.shape, Q, *points, w, *at_once, g, index)
         _check(is_done)
         half_dist2 = np.maximum(half_norms(Q)[:, None] - g, 0)
         return np.where(index >= 0, 2 * half_dist2, np.inf), index
@@ -118,12 +118,12 @@ class CompiledClusters(ClusteredPoints):
         _check_width(Q, lines.lines.shape[1] - 1)
         start, of_run = _runs(cluster)
         found = np.full((len(Q), wanted), -1, np.int32)
-        rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(Q))
-        points = (address(lines.lines), address(lines.number), address(lines.first))
+        rows = (len(of_run), start, of_run, Q.shape[1], Q)
+        points = (lines.lines, lines.number, lines.first)
         n_probed = min(clusters.CLUSTERS_PROBED, around.n_near)
         nearest_around = lines.function("nearest_around")
         wishes = (len(around.centres), n_probed, wanted, ROWS_AT_ONCE)
-        _check(nearest_around(*rows, *points, *around.words(), *wishes, address(found)))
+        _check(nearest_around(*rows, *points, *around.words(), *wishes, found))
         return found
 
 
@@ -137,9 +137,9 @@ class CompiledCentres(NearestCentres):
         order = np.argsort(lead, kind="stable")
         start, of_run = _runs(lead[order])
         in_order, near_by = np.ascontiguousarray(Q[order], self.centres.dtype), np.empty(len(Q), np.int32)
-        rows = (len(of_run), address(start), address(of_run), Q.shape[1], address(in_order))
+        rows = (len(of_run), start, of_run, Q.shape[1], in_order)
         nearest_centre = self._leading.function("nearest_centre")
-        _check(nearest_centre(*rows, *self._around.words(), ROWS_AT_ONCE, address(near_by)))
+        _check(nearest_centre(*rows, *self._around.words(), ROWS_AT_ONCE, near_by))
         found = np.empty(len(Q), np.int32)
         found[order] = near_by
         return found
@@ -170,7 +170,7 @@ class _Around:
         self.n_near = self.near.shape[1]
 
     def words(self) -> tuple[Any, ...]:
-        return address(self.centres), address(self.near), self.n_near
+        return self.centres, self.near, self.n_near
 
 
 def _runs(cluster: Ints) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -201,10 +201,10 @@ class Axes:
         _check_width(X, len(self._mean))
         project = getattr(library(), f"project_{NUMBERS[X.dtype][0]}")
         Q = np.empty((len(X), len(self._axes) * LINE), X.dtype)
-        axes = (address(self._mean), len(self._axes), address(self._axes))
+        axes = (self._mean, len(self._axes), self._axes)
 
         def work(rows: slice) -> None:
-            _check(project(rows.stop - rows.start, X.shape[1], address(X[rows]), *axes, address(Q[rows])))
+            _check(project(rows.stop - rows.start, X.shape[1], X[rows], *axes, Q[rows]))
 
         in_parallel(work, row_blocks(len(X), max(X.shape[1], BLOCK_VALUES // ROWS_OF_BLOCK)))
         return np.ascontiguousarray(Q[:, : self.q])
@@ -232,8 +232,8 @@ def closest(X: Floats, P: Floats, candidates: Ints, k: int, own: Ints | None = N
     own = None if own is None else np.ascontiguousarray(own, np.int64)
     dist2, index = np.empty((n, k)), np.empty((n, k), np.int64)
     nearest_of = getattr(library(), f"nearest_of_{NUMBERS[X.dtype][0]}")
-    of = (address(X), address(of_row), address(P), w, address(chosen), address(own))
-    nearest_of(n, X.shape[1], *of, k, address(dist2), address(index))
+    of = (X, of_row, P, w, chosen, own)
+    nearest_of(n, X.shape[1], *of, k, dist2, index)
     return dist2, index
 
 

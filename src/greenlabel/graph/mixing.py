@@ -125,8 +125,7 @@ class Largest:
             sizes = len(index), index.dtype == np.uint16, dist2.dtype == np.float32
             nearest, room = NearestOf(*sizes, address(index), address(dist2)), np.empty(k * MIXED + columns)
             asked = rows.start, rows.stop - rows.start, k, nearest, self._c, columns, self._otherwise
-            arrays = map(address, (self._C, self._offsets, room, best[rows]))
-            self._kernels.largest(*asked, *arrays)
+            self._kernels.largest(*asked, self._C, self._offsets, room, best[rows])
 
         return fill
 
@@ -218,7 +217,7 @@ def add_products(halves: NDArray[np.int64], near: Near, m: int) -> None:
     if kernels := library():
         check_index(near.index, m)
         index, weight = np.ascontiguousarray(near.index, np.int32), np.ascontiguousarray(near.weights())
-        kernels.add_products(len(near), k, m, HALF, address(index), address(weight), *map(address, halves))
+        kernels.add_products(len(near), k, m, HALF, index, weight, *halves)
         return
     total = np.zeros(halves.shape)
     rows = max(1, 2 * PAIRS_AT_ONCE // (k * (k + 1)))

@@ -61,8 +61,20 @@ class NearestOf(ctypes.Structure):
     ]
 
 
-S, A = ctypes.c_int64, ctypes.c_void_p  # a size, the address of an array
-ARGUMENTS = {
+class Array:
+    """An array as an argument. Python holds arguments until a function returns, so none is gone while C reads it."""
+
+    @classmethod
+    def from_param(cls, values: NDArray[Any] | None) -> ctypes.c_void_p | None:
+        if values is None:
+            return None
+        if not values.flags.c_contiguous:
+            raise ctypes.ArgumentError("numbers that lie apart in memory are not what the library reads.")
+        return ctypes.c_void_p(values.ctypes.data)
+
+
+S, A = ctypes.c_int64, Array  # a size, an array
+ARGUMENTS: dict[str, list[Any]] = {
     "follow": [S, S, A, A, A],
     "rounds": [ctypes.POINTER(Rounds), S, S, S],
     "add_products": [S, S, S, ctypes.c_double, *[A] * 4],
@@ -97,9 +109,9 @@ def library(width: int | None = None, path: Path = LIBRARY) -> Any:
     return SimpleNamespace(**functions)
 
 
-def address(values: NDArray[Any] | None, index: int = 0) -> int | None:
-    """Where the index-th number of an array is; None where there is no array."""
-    return None if values is None else values.ctypes.data + index * values.itemsize
+def address(values: NDArray[Any]) -> int:
+    """Where an array is, for what outlasts a call: its owner has to keep the array as long."""
+    return int(values.ctypes.data)
 
 
 def rounded_up(n: int) -> int:

@@ -5,6 +5,8 @@ from one thread to another takes longer than most steps.
 """
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -78,17 +80,28 @@ class CompiledDescent:
         self._state.arrived = 0
         words = (int(self._is_new), n_rounds)
         state, members = ctypes.byref(self._state), range(self._team.n_members)
-        try:
-            found = self._team.run(lambda member: self._library.rounds(state, member, *words), members)
-        except BaseException:  # one that never began would be waited for
-            self._state.arrived = ALL_ARRIVED
-            raise
+
+        def run(member: int) -> Any:
+            with self._waited_for():
+                return self._library.rounds(state, member, *words)
+
+        with self._waited_for():
+            found = self._team.run(run, members)
         self._is_new = False
         return bool(found[0])
 
+    @contextmanager
+    def _waited_for(self) -> Iterator[None]:
+        """Whoever fails here, and so never comes to the next meeting, lets the others go on."""
+        try:
+            yield
+        except BaseException:
+            self._state.arrived = ALL_ARRIVED
+            raise
+
     def found(self) -> Singles:
         n, C = self.x.shape
-        self._library.follow(n, C // LINE, address(self.x), address(self.p), address(single(self._step)))
+        self._library.follow(n, C // LINE, self.x, self.p, single(self._step))
         self._step[:] = 0
         return self.x
 
