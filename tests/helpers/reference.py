@@ -57,9 +57,12 @@ def laplacian(S):
 
 
 def green(S, mu):
-    """G of the improved method: the pseudo-inverse of L* (Eq. L*)."""
+    """G of the improved method: the pseudo-inverse of L* (Eq. L*).
+
+    The eigenvalue of the constant vector is 0 but for rounding, which may be more than the usual 1e-15 of the largest.
+    """
     n = len(S)
-    return np.linalg.pinv(laplacian(S) + n * mu * np.eye(n) - mu * np.ones((n, n)), hermitian=True)
+    return np.linalg.pinv(laplacian(S) + n * mu * np.eye(n) - mu * np.ones((n, n)), hermitian=True, rcond=1e-13)
 
 
 def original_green(S):
