@@ -18,6 +18,7 @@ from greenlabel import (
     HarmonicClassifier,
     leave_one_out,
 )
+from greenlabel.blocks import ArrayBlocks
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import exact_search, graph_search
 from helpers.estimators import SLOW_BLEND
@@ -541,6 +542,59 @@ def test_the_type_of_the_numbers_does_not_matter(Model, dtype, whole_numbers):
     model, double = sound(_default(Model).fit(typed, y), typed), _default(Model).fit(X.astype(float), y)
     same_predictions(model, double, rtol=1e-4)
     assert_allclose(model.predict_proba(typed), double.predict_proba(X.astype(float)), atol=1e-4)
+
+
+@pytest.fixture
+def three_clouds():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    X = 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(600, 5))
+    few = np.full(600, -1)
+    for k in range(3):
+        few[np.flatnonzero(y == k)[:8]] = k
+    return X / np.abs(X).max(), few, y
+
+
+@pytest.mark.parametrize("scale", [1.7e38, 2.6e38, np.finfo(np.float32).max])
+def test_numbers_next_to_the_largest_of_their_type_work(GraphModel, three_clouds, scale):
+    X, few, y = three_clouds
+    X = (X * scale).astype(np.float32)
+    assert (sound(_default(GraphModel).fit(X, few), X).transduction_ == y).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mark"),
+    [("float32", 1e25), ("float32", -np.finfo(np.float32).max), ("float64", 1e100), ("float64", -1e300)],
+)
+@SLOW_BLEND
+def test_a_mark_for_no_data_does_not_swallow_the_other_rows(Model, three_clouds, dtype, mark):
+    X, few, y = three_clouds
+    X = X.astype(dtype)
+    X[300, 2] = mark
+    assert (sound(_default(Model).fit(X, few), X).transduction_ == y).mean() > 0.95
+
+
+@pytest.mark.parametrize("block_rows", [100, 600])
+def test_a_mark_for_no_data_is_the_same_in_any_blocks(three_clouds, block_rows):
+    X, few, _ = three_clouds
+    X = X.astype(np.float32)
+    X[300, 2] = -np.finfo(np.float32).max
+    model = AnchoredGreenClassifier(100, random_state=0)
+    expected = clone(model).fit(X, few).scores_
+    assert_array_equal(clone(model).fit(ArrayBlocks(X, block_rows), few).scores_, expected)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2"])
+def test_the_order_of_bytes_changes_no_bit(three_clouds, kind):
+    X, few, _ = three_clouds
+    X = (100 * X).astype(f"<{kind}")
+    expected = GreenClassifier().fit(X, few).scores_
+    assert_array_equal(GreenClassifier().fit(X.astype(f">{kind}"), few).scores_, expected)
+
+
+def test_scores_that_are_all_equal_have_no_slope():
+    X, y = [[0.0]] * 9 + [[1.0]], [0, 1, 2, 2] + [-1] * 6
+    assert GreenClassifier().fit(X, y).transduction_[:9].tolist() == [2] * 9
 
 
 @pytest.mark.slow

@@ -176,7 +176,7 @@ def read_some(source: Blocks, d: int, unit: float | None, chosen: Ints) -> tuple
     if unit is not None:
         return X, rows, unit
     max_abs = check_finite(X, FILL)
-    unit = unit_of(max_abs)
+    unit = unit_of(X, max_abs)
     return in_units(X, unit, max_abs), source.through(CheckFeatures(d, unit)), unit
 
 

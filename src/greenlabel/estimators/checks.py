@@ -35,7 +35,7 @@ def check_features(estimator: Any, X: Any, *, is_graph: bool, unit: float | None
         check_finite(X, "give 0 where two rows have nothing in common")
         return X, 1.0
     max_abs = check_finite(X, FILL)
-    unit = unit_of(max_abs) if unit is None else unit
+    unit = unit_of(X, max_abs) if unit is None else unit
     return in_units(X, unit, max_abs), unit
 
 

@@ -34,7 +34,7 @@ def working(X: Any) -> Any:
     """X in float32 where that holds its values, in float64 otherwise; sparse rows stay sparse."""
     if sp.issparse(X):
         return X.tocsr().astype(np.float64, copy=False)
-    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype in FLOAT32_TYPES else np.float64)
+    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.newbyteorder("=") in FLOAT32_TYPES else np.float64)
 
 
 def taken(X: Any, rows: Ints) -> Any:

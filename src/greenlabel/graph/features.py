@@ -49,25 +49,34 @@ def check_finite(X: Any, remedy: str, rows: Sequence[int] | None = None) -> floa
     raise DataError(f"X holds {kind} at row {number}, column {column} ({count}); {remedy}.")
 
 
-def unit_of(max_abs: float) -> float:
-    """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1."""
-    return 1.0 if max_abs == 0 or SMALL <= max_abs <= LARGE else float(np.exp2(np.round(np.log2(max_abs))))
+def unit_of(X: Any, max_abs: float) -> float:
+    """A power of two near the largest feature where squares of such numbers would not fit, otherwise 1.
+
+    Beside a row that is too far away for that (a mark for "no data", perhaps), near that of most others.
+    """
+    if max_abs > LARGE:
+        sizes = _row_sizes(X)
+        usual = float(np.median(sizes[sizes > 0]))
+        max_abs = max_abs if max_abs <= FAR * usual else usual
+    return 1.0 if max_abs == 0 or SMALL <= max_abs <= LARGE else float(np.exp2(np.floor(np.log2(max_abs))))
 
 
 def in_units(X: Any, unit: float, max_abs: float) -> Any:
-    """X / unit. A new row too far away for squared distances is brought nearer along its own direction."""
+    """X / unit. A row too far away for squared distances is brought nearer along its own direction."""
     if max_abs <= FAR * unit:
         return X if unit == 1 else X / unit
+    kind = np.float32 if X.dtype == np.float32 else np.float64  # as rows of a block without any so far away
     X = X.astype(np.float64)
     divisor = np.maximum(_row_sizes(X) / FAR, unit)  # X / unit itself may overflow
-    return sp.diags_array(1 / divisor).tocsr() @ X if sp.issparse(X) else X / divisor[:, None]
+    X = sp.diags_array(1 / divisor).tocsr() @ X if sp.issparse(X) else X / divisor[:, None]
+    return X.astype(kind, copy=False)
 
 
 def _row_sizes(X: Any) -> Any:
     """(n,) the largest absolute value in each row."""
     if sp.issparse(X):
-        return abs(X).max(axis=1).toarray().ravel()
-    return np.abs(X).max(axis=1, initial=0)
+        return abs(X).max(axis=1).toarray().ravel().astype(np.float64)
+    return np.maximum(X.max(axis=1, initial=0).astype(np.float64), -X.min(axis=1, initial=0).astype(np.float64))
 
 
 @dataclass(frozen=True)
