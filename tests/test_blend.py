@@ -144,7 +144,7 @@ def test_weights_minimise_the_penalised_loss(rng):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_last_bit_of_the_evidence_changes_no_more_of_what_is_chosen(seed):
-    """Trees are added in the order in which their threads end: a search that stops early would show it."""
+    """Processors round differently: a search that stops early would show it in the seventh digit."""
     rng = np.random.default_rng(seed)
     A, codes = evidence_of_experts(rng)
     other = A * (1 + 1e-15 * rng.normal(size=A.shape))
@@ -152,6 +152,19 @@ def test_the_last_bit_of_the_evidence_changes_no_more_of_what_is_chosen(seed):
     assert_allclose(choose_weights(other, codes, before), choose_weights(A, codes, before), rtol=0, atol=1e-12)
     assert choose_temperature(other[0], codes) == pytest.approx(choose_temperature(A[0], codes), rel=1e-12)
     assert scale_to_confidence(other[0], 0.8) == pytest.approx(scale_to_confidence(A[0], 0.8), rel=1e-12)
+
+
+def test_certain_probabilities_do_not_lead_beyond_the_minimum():
+    """There the curve is flat, and a whole step of Newton goes a thousand times too far."""
+    rng = np.random.default_rng(1090)
+    k = int(rng.choice([2, 5]))
+    codes = rng.integers(0, 2, k)
+    A = rng.normal(size=(2, k, 2)) * 10.0 ** rng.uniform(0, 3, (2, 1, 1))
+    before = np.array([0.5, 0.5])
+    words = A, codes, before, DRAWN * np.sqrt(k)
+    assert reference.penalised_loss(choose_weights(A, codes, before), *words) <= reference.penalised_loss(
+        before, *words
+    )
 
 
 def test_an_expert_that_is_mostly_wrong_has_no_weight(rng):

@@ -116,6 +116,11 @@ def test_a_temperature_out_of_reach_is_the_end_next_to_it(sign, end):
     assert choose_temperature(E, codes, doubt=0) == pytest.approx(end)
 
 
+def test_tiny_evidence_has_a_finite_temperature():
+    t = choose_temperature(np.array([[1e-306, -1e-306]] * 3), np.array([0, 0, 1]))
+    assert 0 < t < np.inf
+
+
 def test_right_predictions_do_not_make_certainty():
     E = np.tile(np.eye(3), (4, 1))
     p = softmax(choose_temperature(E, np.tile(np.arange(3), 4)) * E, axis=1).max(axis=1)

@@ -36,6 +36,7 @@ FLOOR = 0.02  # added to the probabilities of a row, divided among its classes, 
 NEW = -2  # in place of a fold: the row had no label at the fit
 TYPICAL_EVIDENCE = 2.0  # evidence of a usual row where nothing can be tested
 LAST_STEPS = 3  # of Newton: a search among values of the loss stops early, and the last bit decides how early
+ROUNDING = 1e-9  # by which a loss may rise that is at its minimum
 
 
 def divide(codes: Ints, rng: np.random.Generator) -> Ints:
@@ -183,11 +184,16 @@ def choose_weights(A: Floats, codes: Ints, before: Floats) -> Floats:
         return -float((target * log_p).sum()) + strength * float(apart @ apart), slope + 2 * strength * apart
 
     w = minimize(loss, before, jac=True, bounds=[(0, None)] * e, method="L-BFGS-B").x
+    value, slope = loss(w)
     for _ in range(LAST_STEPS):
-        slope = loss(w)[1]
         is_free = (w > 0) | (slope < 0)
         H = curvature(A[is_free], softmax(np.tensordot(w, A, 1), axis=1)) + 2 * strength * np.eye(is_free.sum())
-        w[is_free] = np.maximum(w[is_free] - np.linalg.solve(H, slope[is_free]), 0)
+        moved = w.copy()
+        moved[is_free] = np.maximum(w[is_free] - np.linalg.solve(H, slope[is_free]), 0)
+        found = loss(moved)
+        if found[0] > value * (1 + ROUNDING):  # where the curve is flat a whole step leads far beyond the minimum
+            break
+        w, (value, slope) = moved, found
     return w if w.sum() > 0 else before
 
 

@@ -250,12 +250,13 @@ def choose_temperature(E: Floats, codes: Ints, doubt: float = 1.0) -> float:
     max_abs = np.abs(E).max()
     if max_abs == 0:
         return 1.0  # no evidence at all: every temperature gives equal probabilities
+    E = E / max_abs  # of which no temperature overflows
 
     def slope(log_t: float) -> float:
         """Of the log-loss, whose minimum is its root: to find it by values of the loss costs half the digits."""
-        return float(((softmax(np.exp(log_t) / max_abs * E, axis=1) - target) * E).sum())
+        return float(((softmax(np.exp(log_t) * E, axis=1) - target) * E).sum())
 
-    return exp_of_root(slope, *np.log([1e-3, 1e4])) / max_abs
+    return min(exp_of_root(slope, *np.log([1e-3, 1e4])) / max_abs, float(np.finfo(float).max))
 
 
 def exp_of_root(rising: Callable[[float], float], low: float, high: float) -> float:

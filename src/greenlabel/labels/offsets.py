@@ -36,6 +36,7 @@ Bools = NDArray[np.bool_]
 
 ODDS = 20.0  # from which on evidence is called strong
 MIN_SLOPE = 1e-3  # of scores whose largest is 1: uninformative scores leave the decision to the offsets
+FLAT = 1e-14  # curvature along the slope below which J hangs on the offsets alone, whose own is above 1
 MAX_STEPS, MIN_STEP, CLOSE = 100, 1e-8, 1e-12  # of Newton's method
 
 
@@ -116,11 +117,11 @@ class Objective:
         x[0] = 1.0
         value = self.value(x)
         for _ in range(MAX_STEPS):
-            g = self.gradient(x)
+            g, J = self.gradient(x), self.hessian(x)
             moves = free.copy()
-            moves[0] &= x[0] > MIN_SLOPE or g[0] < 0
+            moves[0] &= J[0, 0] > FLAT and (x[0] > MIN_SLOPE or g[0] < 0)
             step = np.zeros_like(x)
-            step[moves] = np.linalg.solve(self.hessian(x)[np.ix_(moves, moves)], g[moves])
+            step[moves] = np.linalg.solve(J[np.ix_(moves, moves)], g[moves])
             if g @ step <= CLOSE:
                 break
             x, value, is_moved = self._descend(x, value, step)
