@@ -194,6 +194,39 @@ def test_equal_rows_are_suggested_once_before_others(Kind, blobs, few):
     assert len(set(found)) == 50
 
 
+@pytest.fixture
+def survey():
+    """2,000 rows of 23 different ones, the number of each, and labels on one row of each of the four most frequent."""
+    rng = np.random.default_rng(1)
+    answers = np.array([[a, b, c] for a in range(3) for b in range(3) for c in range(3)], float)
+    drawn = rng.choice(27, 2000, p=rng.dirichlet(np.full(27, 0.3)))
+    y = np.full(2000, -1)
+    for place, number in enumerate(np.argsort(-np.bincount(drawn, minlength=27))[:4]):
+        y[np.flatnonzero(drawn == number)[0]] = place % 2
+    return answers[drawn], drawn, y
+
+
+@pytest.mark.parametrize("kind", ["array", "memory map", "file", "blocks"])
+def test_each_different_row_of_few_comes_once_wherever_they_are(kind, survey, tmp_path):
+    X, number, _ = survey
+    given = X if kind == "array" else KINDS[kind](X, tmp_path)
+    found = number[rows_of(suggest(given, len(np.unique(number)), random_state=0))]
+    assert sorted(found) == np.unique(number).tolist()
+
+
+def test_no_copy_of_a_label_comes_while_others_are_left(Model, survey):
+    X, number, y = survey
+    found = number[rows_of(suggest(Model(random_state=0).fit(X, y), len(np.unique(number)) - 4, random_state=0))]
+    assert sorted([*found, *number[y >= 0]]) == np.unique(number).tolist()
+
+
+def test_suggestions_stand_for_no_more_rows_than_differ_from_the_labels(Model, survey):
+    X, number, y = survey
+    found = suggest(Model(random_state=0).fit(X, y), 19, random_state=0)
+    others = (~np.isin(number, number[y >= 0])).sum()
+    assert others / 2 < sum(one.covers for one in found) <= others + 19  # each is rounded, and stands for itself
+
+
 def test_a_blend_of_ordinary_models_has_suggestions(blobs, few):
     from sklearn.naive_bayes import GaussianNB
 

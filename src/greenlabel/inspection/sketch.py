@@ -1,6 +1,6 @@
 """The sketch: a small anchored graph of any rows, on which it is cheap to see what labels cover.
 
-    m = n / 4 anchors, at most MAX_ANCHORS, and each row a mix of its NEIGHBORS nearest ones
+    m = n / 4 anchors, at most MAX_ANCHORS and one for each different row; each row a mix of its NEIGHBORS nearest ones
 
 It is built from X alone, so that it is there before the first label, and is the same whatever model labels the rows.
 
@@ -29,10 +29,13 @@ ROUGH = 1e-3  # tolerance of these solves
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
 
 
-def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS) -> sp.csr_array:
-    """Z (n, m) of a small anchored graph of the rows X, which are finite; one row is an anchor of its own."""
+def sketch(X: Any, rng: np.random.Generator, max_anchors: int = MAX_ANCHORS, n_rows: int | None = None) -> sp.csr_array:
+    """Z (n, m) of a small anchored graph of the rows X, which are finite; one row is an anchor of its own.
+
+    ``n_rows`` are the rows for which they stand, where they are the different ones of more.
+    """
     n = X.shape[0]
-    m = n_anchors(n, max_anchors)
+    m = min(n_anchors(n_rows or n, max_anchors), n)
     if m == 1:
         return sp.csr_array(np.ones((n, 1)))
     projection = leading_axes(X, rng)

@@ -73,12 +73,12 @@ class Sketch:
     Z: sp.csr_array
     kernel: Kernel
     copy: Ints  # (n,) a number for each different row of Z
-    nodes: AllDistinct  # which rows are equal, where that is known
+    nodes: AllDistinct | None  # which rows are equal; None where that is not known, and rows of Z have to tell
 
     @classmethod
     def of(cls, Z: sp.csr_array, gram: Floats | None = None, nodes: AllDistinct | None = None) -> "Sketch":
         kernel = Kernel.of((Z.T @ Z).toarray() if gram is None else gram)
-        return cls(Z, kernel, copies(Z), nodes or AllDistinct())
+        return cls(Z, kernel, copies(Z), nodes)
 
     def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
         """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
@@ -91,13 +91,20 @@ class Sketch:
 
     def _copies(self, labelled: Ints, excluded: Ints) -> Ints:
         """Rows that equal a labelled one or, where none is, the first of those that are equal and may come."""
-        if not isinstance(self.nodes, Nodes):
+        if self.nodes is not None and not isinstance(self.nodes, Nodes):
             return np.empty(0, np.intp)
-        of_row = self.nodes.of_row
-        may_come = np.delete(np.arange(len(of_row)), excluded)
-        is_first = np.zeros(len(of_row), bool)
-        is_first[may_come[np.unique(of_row[may_come], return_index=True)[1]]] = True
-        return np.flatnonzero(~is_first | np.isin(of_row, self.nodes.numbers(labelled)))
+        of_row = self.copy if self.nodes is None else self.nodes.of_row
+        may_come = np.delete(np.arange(len(of_row)), excluded)[::-1]
+        first = np.full(of_row.max() + 1, -1)
+        first[of_row[may_come]] = may_come  # the last one that is written stays
+        first[of_row[labelled]] = -1
+        return np.flatnonzero(first[of_row] != np.arange(len(of_row)))
+
+    def mass_without(self, labelled: Ints) -> Floats:
+        """The rows (m,) for which each anchor stands, without labelled ones and what equals them."""
+        is_known = np.zeros(self.copy.max() + 1, bool)
+        is_known[self.copy[labelled]] = True
+        return np.maximum(self.kernel.mass - np.asarray(self.Z[is_known[self.copy]].sum(axis=0)).ravel(), 0)
 
 
 def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: Any = None) -> Suggestions:
@@ -173,7 +180,7 @@ def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
     nearness = kernel.correlations_with(look.Z[rows])
     is_closest = nearness.max(axis=1, initial=0) > kernel.correlations_with(look.Z[labelled]).max(axis=1, initial=0)
     best = nearness.argmax(axis=1) if len(rows) else np.zeros(len(nearness), int)
-    counts = np.bincount(best[is_closest], kernel.mass[is_closest], len(rows))
+    counts = np.bincount(best[is_closest], look.mass_without(labelled)[is_closest], len(rows))
     return [max(1, round(count)) for count in counts.tolist()]
 
 
@@ -248,7 +255,7 @@ def _make_sketch(fitted: Any, rng: np.random.Generator) -> Sketch:
     if isinstance(fitted, FittedBlend):
         if fitted.in_blocks:
             return _sketch_in_blocks(fitted, rng)
-        return Sketch.of(sketch(fitted.features, rng), nodes=distinct_rows(fitted.features))
+        return Sketch.of(sketch(fitted.features, rng), nodes=distinct_rows(fitted.features) or AllDistinct())
     return _sketch_of_propagator(fitted.propagator, rng)
 
 
@@ -269,8 +276,9 @@ def _sketch_of_propagator(propagator: Propagator, rng: np.random.Generator) -> S
     search = propagator.neighbourhood.search
     if search is None:
         return Sketch.of(graph_sketch(propagator.operator, propagator.graph.component, rng))
-    nodes = propagator.graph.nodes
-    return Sketch.of(sp.csr_array(nodes.to_rows(sketch(search.P, rng))), nodes=nodes)
+    nodes, P = propagator.graph.nodes, search.P
+    n = len(nodes.of_row) if isinstance(nodes, Nodes) else P.shape[0]
+    return Sketch.of(sp.csr_array(nodes.to_rows(sketch(P, rng, n_rows=n))), nodes=nodes)
 
 
 def _sketch_of_anchors(propagator: AnchoredPropagator, rng: np.random.Generator) -> Sketch:
@@ -290,7 +298,7 @@ def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
 
     def scale(rows: Blocks, d: int, unit: float | None) -> tuple[Blocks, int, float]:
         if unit is not None and isinstance(rows, ArrayBlocks):
-            nodes[0] = distinct_rows(rows.X)
+            nodes[0] = distinct_rows(rows.X) or AllDistinct()
         return scale_blocks(rows, d, unit, np.random.default_rng(0))
 
     graph = shell.sketch_of(X, prepare=scale)

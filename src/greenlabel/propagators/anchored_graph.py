@@ -257,6 +257,8 @@ class AnchorSettings:
     ) -> Any:
         if not self.merge_equal_rows:
             return ANCHORS[kind](X, rows, m, projection, self.rng)
+        if self.is_sketch and usual is not None:  # a label covers copies: each different row may be an anchor
+            return find_anchors(kind, X, rows, m, projection, self.rng, lambda u: min(u, m))
         return find_anchors(kind, X, rows, m, projection, self.rng, usual)
 
 
@@ -273,7 +275,7 @@ def _sample(
         chosen = np.union1d(chosen, sample_rows(rows.n, SAMPLE_ROWS, np.random.default_rng(0)))
         X, indices = rows.through(CheckFeatures(d)).some(chosen)
         max_abs = check_finite(X, FILL)
-        unit = unit_of(max_abs)
+        unit = unit_of(X, max_abs)
         X = in_units(X, unit, max_abs)
         rows = rows.through(CheckFeatures(d, unit))
     return rows, X, lambda wanted: indices[np.searchsorted(chosen, wanted)], unit
