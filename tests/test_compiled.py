@@ -8,7 +8,6 @@ import os
 import platform
 import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from types import SimpleNamespace
 
@@ -147,24 +146,6 @@ def test_each_member_of_a_team_has_a_thread_of_its_own():
         with Team(5) as team:
             here = Barrier(5)
             assert sorted(team.run(lambda member, here=here: here.wait(10), range(5))) == list(range(5))
-
-
-@pytest.mark.slow
-@needs_library
-def test_solves_side_by_side_are_the_same_to_the_bit(monkeypatch, rng):
-    """What one of them reads is not given back while it reads, even where threads take turns as often as they can."""
-    monkeypatch.setattr("greenlabel.operators.conjugate_gradients.COMPILED_ROWS", 0)
-    X = rng.normal(size=(300, 3))
-    graph = knn_graph(graph_search(X, np.random.default_rng(0)), 8, "adaptive", 1.0)
-    system, B = SparseSystem(graph.S, graph.degree + 0.01, "no advice"), rng.normal(size=(300, 3))
-    expected, usual = system.solve(B, 1e-3), sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda _: system.solve(B, 1e-3), range(2000)))
-    finally:
-        sys.setswitchinterval(usual)
-    assert all(np.array_equal(one, expected) for one in found)
 
 
 @needs_library
