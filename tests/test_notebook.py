@@ -1,5 +1,7 @@
 """What fitted classifiers and results show of themselves in a notebook."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -87,3 +89,28 @@ def test_a_fit_tells_its_steps_to_whoever_listens(caplog):
     assert "blend: trees ..." in begun
     ended = [message for message in caplog.messages if message.endswith(" s")]
     assert len(ended) == len(begun)
+
+
+STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\u202a-\u202e]")
+
+
+@pytest.mark.filterwarnings("ignore::greenlabel.errors.UnreachedWarning")
+def test_names_of_classes_neither_steer_a_terminal_nor_fill_it():
+    y = labels("\x1b[31mred\u202e", "b" * 5000)
+    y[3] = y[8]
+    model = GreenClassifier(n_neighbors=7).fit(X, y)
+    for result in (suggest(model, 2), explain(model, [1, 9]), suspects(model)):
+        for shown in (str(result), result._repr_html_()):
+            assert "[31mred" in shown
+            assert not STEERING.search(shown)
+            assert len(shown) < 5000
+
+
+def test_slices_of_results_print_as_tables():
+    y = labels()
+    y[3] = "b"
+    model = GreenClassifier(n_neighbors=7).fit(X, y)
+    for result in (suspects(model), suggest(model, 3)):
+        assert str(result[:1]).splitlines()[0].split() == list(result.as_table()[0])
+        assert type(result[:1]) is type(result)
+        assert result[:1] == [result[0]]

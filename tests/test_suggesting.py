@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 
 from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, suggest
 from greenlabel.blocks import ArrayBlocks
-from greenlabel.errors import ParameterError
+from greenlabel.errors import DataError, ParameterError
 from greenlabel.inspection.sketch import graph_sketch, whole_pieces
-from greenlabel.inspection.suggesting import in_order_of, sketch_of, stands_for
+from greenlabel.inspection.suggesting import between, in_order_of, reason, sketch_of, stands_for
 
 
 def rows_of(found):
@@ -287,9 +287,17 @@ def test_the_likeliest_class_is_the_one_that_the_model_predicts(monkeypatch):
 
 def test_where_model_and_sketch_disagree_a_row_is_undecided():
     p = np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
-    F = np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]])
+    F = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
     expected = [[0.7, 0.2, 0.1], [0.1, 0.45, 0.45], [0.1, 0.2, 0.7]]
-    np.testing.assert_allclose(in_order_of(p, F), expected)
+    dealt = in_order_of(p, F)
+    np.testing.assert_allclose(dealt, expected)
+    assert dealt[1].argmax() == 2  # the class that the model favours is named first
+
+
+def test_equal_probabilities_are_dealt_out_in_the_order_of_the_scores():
+    dealt = in_order_of(np.full((1, 4), 0.25), np.array([[1.0, 2.0, 3.0, 4.0]]))
+    assert between(dealt[0], np.arange(4)) == (3, 2)
+    np.testing.assert_allclose(dealt, 0.25)
 
 
 @pytest.fixture
@@ -373,3 +381,34 @@ def test_some_of_the_suggestions_print_as_all_of_them_do(blobs):
     assert str(found[:2]) == "\n".join(str(found).splitlines()[:3])
     assert found[:2] == list(found)[:2]
     assert found[-1] is list(found)[-1]
+
+
+@pytest.mark.parametrize("n_times", [1, 5, 6, 7])
+def test_a_row_is_excluded_as_often_as_anybody_says(n_times):
+    X = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]]
+    model = GreenClassifier(n_neighbors=1).fit(X, [0, -1, -1, 1, -1, -1])
+    assert rows_of(suggest(model, 9, exclude=[1] * n_times)) == [2, 4, 5]
+
+
+def test_a_random_state_draws_its_own_sketch(blobs, few):
+    model = GreenClassifier().fit(blobs[0], few)
+    numbered = sketch_of(model, 3)
+    assert sketch_of(model, np.int64(3)) is numbered
+    state = np.random.RandomState(3)
+    assert sketch_of(model, state) is not sketch_of(model, state)
+
+
+def test_reasons_tell_long_names_of_classes_apart():
+    names = np.array([f"International Business Machines {end}" for end in ("Ltd.", "\x1b[1mGmbH")], dtype=object)
+    first, second = reason(1, np.array([0.6, 0.4]), True, names).partition("?")[0].split(" or ")
+    assert (first[:13], first[-4:], second[:13], second[-4:]) == ("International", "Ltd.", "International", "GmbH")
+    assert max(len(first), len(second)) <= 30
+    assert "\x1b" not in second
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse", "blocks", "list"])
+def test_one_row_alone_is_refused_in_words_of_suggest(kind, tmp_path):
+    X = np.ones((1, 2))
+    given = KINDS[kind](X, tmp_path) if kind in KINDS else X.tolist() if kind == "list" else X
+    with pytest.raises(DataError, match="suggest chooses among rows and needs at least 2, got 1; give all rows"):
+        suggest(given)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.errors import ParameterError
+from greenlabel.blocks.rows import Blocks
+from greenlabel.errors import DataError, ParameterError
 from greenlabel.estimators.base import TransductiveClassifier
 
 Ints = NDArray[np.integer]
@@ -48,3 +49,22 @@ def check_rows(rows: Any, n: int, name: str = "rows") -> Ints:
     if len(outside):
         raise ParameterError(f"{name} names row {outside[0]}, there are rows 0 to {n - 1}; give numbers among these.")
     return found.astype(np.intp)
+
+
+def check_two_rows(X: Any) -> None:
+    """Refuse a single row to choose among; what is no table of rows is refused where it is read."""
+    n = _number_of_rows(X)
+    if n is not None and n < 2:
+        raise DataError(
+            f"suggest chooses among rows and needs at least 2, got {n}; give all rows that may be labelled."
+        )
+
+
+def _number_of_rows(X: Any) -> int | None:
+    """The number of rows, where it can be seen without reading them."""
+    if isinstance(X, Blocks):
+        return X.n
+    if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple | np.ndarray):
+        return len(X)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return shape[0] if len(shape) == 2 else None

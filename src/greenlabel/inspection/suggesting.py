@@ -10,6 +10,7 @@ n rows     m anchors     Z (n, m) mixing weights     p (r, c) probabilities of s
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import check_integer, check_seed
+from greenlabel._common.text import printable, without_middle
 from greenlabel.blend.fitted import FittedBlend
 from greenlabel.blend.in_blocks import scale_blocks
 from greenlabel.blocks.rows import ArrayBlocks, Blocks
@@ -25,9 +27,9 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
-from greenlabel.inspection.checks import check_model, check_rows, is_a_model
+from greenlabel.inspection.checks import check_model, check_rows, check_two_rows, is_a_model
 from greenlabel.inspection.coverage import Kernel, Pick, copies, margins, next_rows, trust
-from greenlabel.inspection.printing import PrintsAsTable, Table
+from greenlabel.inspection.printing import ListAsTable, Table
 from greenlabel.inspection.sketch import MAX_ANCHORS, graph_sketch, heaviest, sketch
 from greenlabel.inspection.sketch_model import SketchModel
 from greenlabel.propagators.anchored import AnchoredPropagation, AnchoredPropagator
@@ -54,12 +56,8 @@ class Suggestion:
     between: tuple[Any, ...]  # the classes that it would decide between; empty without predictions
 
 
-class Suggestions(PrintsAsTable, list[Suggestion]):
+class Suggestions(ListAsTable[Suggestion]):
     """A list that prints as a table, and so do its slices."""
-
-    def __getitem__(self, place: Any) -> Any:
-        found = super().__getitem__(place)
-        return Suggestions(found) if isinstance(place, slice) else found
 
     def as_table(self) -> Table:
         lines = [(one.row, one.covers, " or ".join(map(str, one.between)), one.reason) for one in self]
@@ -141,6 +139,7 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     check_integer("n", n, 1)
     if is_a_model(model_or_X):
         return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
+    check_two_rows(model_or_X)
     look = _sketch_of_rows(model_or_X, random_state)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
     rows = look.next_rows(n, seen, None, np.empty(0, np.intp))
@@ -157,7 +156,7 @@ def suggest_with_labels(
     """What ``suggest`` does with a model; ``names`` (c,) are those of its classes, where it was fitted on codes."""
     fitted = check_model(model, "suggest")
     labels, classes = fitted.labels, model.classes_ if names is None else names
-    excluded = check_rows(exclude, labels.n, "exclude")
+    excluded = np.unique(check_rows(exclude, labels.n, "exclude"))
     look = sketch_of(model, seed)
     small = SketchModel.of(look.kernel, look.Z, labels) if _has_many_anchors(fitted) else None
     margin = _margins(fitted) if small is None else small.margins(look.Z)
@@ -223,11 +222,14 @@ def _likely(fitted: Any, rows: Ints, small: SketchModel, Z: sp.csr_array) -> tup
 def in_order_of(p: Floats, F: Floats) -> Floats:
     """Probabilities (r, c) dealt out to the classes in the order of the scores F (r, c).
 
-    Where the two disagree about the likeliest class, the two likeliest are as likely as each other.
+    Where the two disagree about the likeliest class, the two likeliest are as likely as each other but for the last
+    digit: equal probabilities would not tell which of the classes F favours.
     """
     order, dealt = np.argsort(-F, axis=1, kind="stable"), -np.sort(-p, axis=1)
     differs = p.argmax(axis=1) != order[:, 0]
     dealt[differs, :2] = dealt[differs, :2].mean(axis=1, keepdims=True)
+    for j in range(min(2, p.shape[1] - 1))[::-1]:
+        dealt[:, j] = np.maximum(dealt[:, j], np.nextafter(dealt[:, j + 1], 1))
     found = np.empty_like(p)
     np.put_along_axis(found, order, dealt, axis=1)
     return found
@@ -236,18 +238,21 @@ def in_order_of(p: Floats, F: Floats) -> Floats:
 # Sketches
 
 
-SKETCHES: WeakKeyDictionary[Any, tuple[str, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
+SKETCHES: WeakKeyDictionary[Any, tuple[int, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
 
 
 def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
-    """The sketch of the rows of a fitted model, made once for its graph."""
+    """The sketch of the rows of a fitted model, made once for its graph and a number as seed.
+
+    A RandomState draws something else every time, so what it drew is not kept.
+    """
     fitted = model.fitted_
-    if isinstance(fitted, FittedBlend) and fitted.graph is None:
+    if not isinstance(seed, Integral) or (isinstance(fitted, FittedBlend) and fitted.graph is None):
         return _make_sketch(fitted, check_seed(seed))
-    name, found = SKETCHES.get(model.graph_, ("", None))
-    if found is None or name != repr(seed):
+    number, found = SKETCHES.get(model.graph_, (None, None))
+    if found is None or number != seed:
         found = _make_sketch(fitted, check_seed(seed))
-        SKETCHES[model.graph_] = repr(seed), found
+        SKETCHES[model.graph_] = int(seed), found
     return found
 
 
@@ -318,8 +323,7 @@ def _like_it(count: int) -> str:
 
 
 def short_name(label: Any) -> str:
-    text = str(label)
-    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1].rstrip()}…"
+    return without_middle(printable(label), MAX_NAME)
 
 
 def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:

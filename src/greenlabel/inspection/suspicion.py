@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.inspection.checks import check_model
-from greenlabel.inspection.printing import PrintsAsTable, Table
+from greenlabel.inspection.printing import ListAsTable, Table
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Suspect:
     probability: float  # of the suggested class
 
 
-class Suspects(PrintsAsTable, list[Suspect]):
-    """A list that prints as a table."""
+class Suspects(ListAsTable[Suspect]):
+    """A list that prints as a table, and so do its slices."""
 
     def as_table(self) -> Table:
         lines = [(one.row, one.given, one.suggested, f"{one.probability:.0%}") for one in self]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel._common.text import shorten
 from greenlabel.metrics import share_interval
 from greenlabel.tables.report.markup import Markup, element, joined
-from greenlabel.tables.report.words import count, counted, percent, shorten, width
+from greenlabel.tables.report.words import count, counted, percent, width
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]

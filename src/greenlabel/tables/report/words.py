@@ -4,17 +4,15 @@ Names and values come from other people's tables: whatever they hold, the text h
 control characters.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from greenlabel._common.text import printable, shorten, without_middle
+
 SPACE = "\u00a0"  # keeps a number and its unit on one line
-JOINERS = "\u200d\ufe0f\u20e3"  # joiner, and marks that belong to the sign before them
 INVISIBLE = "\u200b\u200d\ufe0f"
 GAP = "–"  # for a value that is not there
-# Control characters, halves of a pair, and marks that turn the direction of the text around them
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]+")
 
 
 def count(number: float) -> str:
@@ -70,31 +68,12 @@ def amount(n_bytes: float) -> str:
 
 def one_line(value: Any) -> str:
     """A value as printable text on one line; gaps and empty text are a dash."""
-    text = UNPRINTABLE.sub(" ", "" if value is None else str(value))
-    return " ".join(text.split()) or GAP
-
-
-def shorten(text: str, max_length: int, tail: int = 0) -> str:
-    """Text of at most ``max_length`` characters, ``tail`` of them from its end; letters keep their marks."""
-    if len(text) <= max_length:
-        return text
-    head = max_length - 1 - tail
-    end = len(text) - tail
-    while head > 0 and _is_joined(text, head):
-        head -= 1
-    while end < len(text) and _is_joined(text, end):
-        end += 1
-    return f"{text[:head].rstrip()}…{text[end:].lstrip()}"
-
-
-def _is_joined(text: str, index: int) -> bool:
-    """Whether the character at an index makes one letter or picture with the one before it."""
-    return bool(unicodedata.combining(text[index])) or text[index] in JOINERS or text[index - 1] == JOINERS[0]
+    return printable(value) or GAP
 
 
 def name(value: Any, max_length: int = 40) -> str:
-    """A name; a long one loses its middle, for names often differ in their last letters."""
-    return shorten(one_line(value), max_length, tail=max_length // 3)
+    """A name, without its middle where it is long."""
+    return without_middle(one_line(value), max_length)
 
 
 def cell(value: Any, max_length: int = 60) -> str:
