@@ -15,7 +15,7 @@ from greenlabel import (
 from greenlabel.blocks import ArrayBlocks
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import ParameterError
-from greenlabel.inspection.explaining import Explanation
+from greenlabel.inspection.explaining import Explanation, explain_by_others
 from helpers import reference
 
 ROWS = np.array([0, 59, 21, 7, 45])
@@ -222,3 +222,26 @@ def test_how_many_reasons_is_a_number(n, blobs, few):
 def test_a_path_is_told_to_be_read_first(blobs, few):
     with pytest.raises(ParameterError, match=r"explain takes new rows as an array, got the path 'rows\.npy'"):
         explain(GreenClassifier().fit(blobs[0], few), X="rows.npy")
+
+
+def test_rows_that_no_label_reaches_have_no_reason(GraphModel, islands):
+    y = np.full(90, -1)
+    y[[0, 1, 30]] = [0, 0, 1]
+    model = GraphModel(n_neighbors=5, random_state=0).fit(islands[0], y)
+    for found in (explain(model, [70, 5]), explain(model, X=islands[0][[70, 5]] + 0.01)):
+        unreached, reached = found.top()
+        assert unreached == []
+        assert {one.label for one in reached} == {0}
+
+
+def test_others_explain_a_row_as_if_it_had_no_label(GraphModel, blobs, few):
+    model = GraphModel(random_state=0).fit(blobs[0], few)
+    rows = np.flatnonzero(few >= 0)[[0, 5, 9]]
+    for row, found in zip(rows, explain_by_others(model, rows), strict=True):
+        assert_array_equal(found.labelled, np.setdiff1d(np.flatnonzero(few >= 0), row))
+        if GraphModel is HarmonicClassifier:  # where leaving a label out is more than leaving its influence out
+            without = GraphModel(random_state=0).fit(blobs[0], np.where(np.arange(60) == row, -1, few))
+            assert_allclose(found.influence, explain(without, row).influence, atol=1e-6)
+        else:
+            is_other = explain(model, row).labelled != row
+            assert_allclose(found.influence, explain(model, row).influence[:, is_other], atol=1e-9)

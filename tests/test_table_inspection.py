@@ -89,6 +89,24 @@ def test_labels_that_say_otherwise_are_of_the_class_that_they_say_and_never_the_
     assert_array_equal([one.share for one in labels], sorted((one.share for one in labels), reverse=True))
 
 
+@pytest.mark.parametrize("method", ["green", "anchored", "harmonic"])
+def test_a_label_that_is_contradicted_has_no_share_in_what_says_otherwise(method):
+    """Three groups in a row: far from all labels but its own, every other influence on a row may be negative."""
+    x = np.r_[np.linspace(0, 1, 150), np.linspace(1, 2, 8), np.linspace(2, 3, 150)]
+    kinds = [None] * len(x)
+    for row, kind in {5: "a", 305: "a", 240: "b", 250: "b", 260: "b", 280: "b"}.items():
+        kinds[row] = kind
+    noise = 0.01 * np.random.default_rng(0).normal(size=len(x))
+    result = label_table(pl.DataFrame({"x": x, "z": noise, "kind": kinds}), "kind", method=method)[1]
+    contradicted = result.contradicted()
+    everyone = [{**one, "others_say": kind} for one in contradicted for kind in "ab"]
+    found = result.say_otherwise(everyone, max_labels=9)
+    for one, of_a, of_b in zip(contradicted, found[::2], found[1::2], strict=True):
+        assert one["row"] not in {label.row for label in of_a + of_b}
+        assert sum(label.share for label in of_a + of_b) == pytest.approx(1)
+    assert contradicted
+
+
 # Terminal and report
 
 

@@ -7,6 +7,7 @@ The operator is linear in the labels, so this is no approximation: each label is
 I (r, l) influence of the l labels on the r rows     F (r, c) scores
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple
@@ -22,10 +23,12 @@ from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.estimators.labelled import LabelledGraph
 from greenlabel.inspection.checks import check_model, check_rows
 from greenlabel.inspection.printing import PrintsAsTable, Table
+from greenlabel.labels.encoding import Labels
 
 ROUNDING = 1e-6  # of an influence: differences below say nothing
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 
 
 class Influence(NamedTuple):
@@ -50,6 +53,7 @@ class Explanation(PrintsAsTable):
     predicted : (r,) the class of each row
     rows : (r,) the explained rows; None where they are new
     evidence : {expert: (r, c)} of a blend: what each expert adds to ``scores_``; empty for other classifiers
+    is_reached : (r,) whether any label reaches the row over the graph; None where all are reached
     """
 
     influence: Floats
@@ -60,15 +64,18 @@ class Explanation(PrintsAsTable):
     predicted: NDArray[Any]
     rows: Ints | None = None
     evidence: dict[str, Floats] = field(default_factory=dict)
+    is_reached: Bools | None = None
 
     def top(self, n: int = 3) -> list[list[Influence]]:
         """The labels that support each row most, best first, with their shares of all support that it has.
 
         Labels whose influence is negative support nothing; there may be fewer than n. Where all are negative, far from
-        every label, support is what a label has beyond the least one.
+        every label, support is what a label has beyond the least one. Nothing supports a row that no label reaches.
         """
         check_integer("n", n, 1)
         support = _support(self.influence)
+        if self.is_reached is not None:
+            support = support * self.is_reached[:, None]
         total = support.sum(axis=1, keepdims=True)
         share = np.divide(support, total, out=np.zeros_like(support), where=total > 0)
         order, labels = np.argsort(-share, axis=1, kind="stable")[:, :n], self.labels.tolist()
@@ -90,7 +97,7 @@ class Explanation(PrintsAsTable):
 
 
 def _support(influence: Floats) -> Floats:
-    """What counts as support (r, l); nothing where all influences are equal but for rounding, as of unreached rows."""
+    """What counts as support (r, l); nothing where all influences are negative and equal but for rounding."""
     least = np.minimum(influence.min(axis=1, initial=0, keepdims=True), 0)
     is_far = influence.max(axis=1, initial=-np.inf, keepdims=True) <= 0
     support = np.maximum(influence - np.where(is_far, least, 0), 0)
@@ -139,13 +146,30 @@ def explain(model: TransductiveClassifier, rows: Any = None, *, X: Any = None) -
     return _of_new_rows(model, fitted, model.checked_features(X))
 
 
+def explain_by_others(model: TransductiveClassifier, rows: Sequence[int]) -> list[Explanation]:
+    """What ``explain`` says of each of some labelled rows, by all labels but its own."""
+    fitted = check_model(model, "explain")
+    labels, own = fitted.labels, np.searchsorted(fitted.labels.rows, rows)
+    influence = _graph_of(fitted).propagation.influence_of_others(own)
+    return [
+        _explanation(
+            labels.without(np.arange(len(labels.rows)) == i),
+            np.delete(line, i)[None],
+            model.transduction_[[row]],
+            np.array([row]),
+        )
+        for row, i, line in zip(rows, own.tolist(), influence, strict=True)
+    ]
+
+
 def _of_fitted_rows(model: Any, fitted: Any, rows: Ints) -> Explanation:
     graph = _graph_of(fitted)
-    influence = graph.propagation.influence(rows)
+    labels, influence = fitted.labels, graph.propagation.influence(rows)
+    is_reached = graph.propagation.scores_of(rows)[1]
     if not isinstance(fitted, FittedBlend) or not len(rows):
-        return _explanation(fitted, influence, model.transduction_[rows], rows, {})
-    predicted = fitted.labels.classes[fitted.scores_of(rows).argmax(axis=1)]
-    return _explanation(fitted, influence, predicted, rows, fitted.evidence_on_rows(rows))
+        return _explanation(labels, influence, model.transduction_[rows], rows, {}, is_reached)
+    predicted = labels.classes[fitted.scores_of(rows).argmax(axis=1)]
+    return _explanation(labels, influence, predicted, rows, fitted.evidence_on_rows(rows), is_reached)
 
 
 def _of_new_rows(model: Any, fitted: Any, X: Any) -> Explanation:
@@ -155,17 +179,21 @@ def _of_new_rows(model: Any, fitted: Any, X: Any) -> Explanation:
     if isinstance(fitted, FittedBlend):
         X = fitted.predictor.scaled(X)
         evidence = fitted.evidence_on_new_rows(X)
-    return _explanation(fitted, graph.propagation.influence_on_new_rows(X), predicted, None, evidence)
+    influence = graph.propagation.influence_on_new_rows(X)
+    return _explanation(fitted.labels, influence, predicted, None, evidence, is_reached)
 
 
 def _explanation(
-    fitted: Any, influence: Floats, predicted: NDArray[Any], rows: Ints | None, evidence: dict[str, Floats]
+    labels: Labels,
+    influence: Floats,
+    predicted: NDArray[Any],
+    rows: Ints | None,
+    evidence: dict[str, Floats] | None = None,
+    is_reached: Bools | None = None,
 ) -> Explanation:
-    labels = fitted.labels
-    scores = influence @ np.eye(len(labels.classes))[labels.codes]
-    return Explanation(
-        influence, labels.rows, labels.classes[labels.codes], labels.classes, scores, predicted, rows, evidence
-    )
+    given, classes = labels.classes[labels.codes], labels.classes
+    scores = influence @ np.eye(len(classes))[labels.codes]
+    return Explanation(influence, labels.rows, given, classes, scores, predicted, rows, evidence or {}, is_reached)
 
 
 def _graph_of(fitted: Any) -> LabelledGraph:

@@ -110,6 +110,10 @@ class Propagation:
         """The part of each label in the scores of some rows (len(rows), l), which labels of a class add up to."""
         raise NotImplementedError
 
+    def influence_of_others(self, indices: Ints) -> Floats:
+        """The same of labelled rows, where only the parts of the other labels count: those without a row's own one."""
+        return self.influence(self.labels.rows[indices])
+
     def influence_on_new_rows(self, X: Any) -> Floats:
         """The same for new rows."""
         raise NotImplementedError

@@ -43,6 +43,10 @@ class HarmonicPropagation(KnnPropagation):
         """All labels at once: each of them is clamped, whichever is asked for."""
         return self._all_columns()[rows]
 
+    def influence_of_others(self, indices: Ints) -> Floats:
+        """A clamped row is its own label's alone, so each is set free and predicted by the others."""
+        return self.propagator.leave_one_out(one_class_each(self.labels, np.arange(len(self.labels.rows))), indices)
+
     def influence_on_new_rows(self, X: Any) -> Floats:
         labels = one_class_each(self.labels, np.arange(len(self.labels.rows)))
         F = self.propagator.graph.nodes.to_nodes(self._all_columns())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenlabel._common.parameters import check_integer
-from greenlabel.inspection.explaining import Explanation, Influence, explain
+from greenlabel.inspection.explaining import Explanation, Influence, explain, explain_by_others
 from greenlabel.inspection.suggesting import Suggestion, Suggestions, suggest_with_labels
 from greenlabel.inspection.suspicion import Suspects, suspects
 from greenlabel.labels.estimates import LEVEL, Filled, estimate_accuracy
@@ -218,7 +218,9 @@ class Outcome:
 
     def explain(self, row: Any) -> Explanation:
         """The part of every given label in the scores of a row, or of several: ``greenlabel.explain`` of the model."""
-        found = explain(self.model, row)
+        return self._named(explain(self.model, row))
+
+    def _named(self, found: Explanation) -> Explanation:
         names = as_array(self.classes)
         return replace(found, labels=names[found.labels], classes=names, predicted=names[found.predicted])
 
@@ -242,12 +244,10 @@ class Outcome:
         """For each contradicted label the labels that say otherwise, with their shares of all support but its own."""
         if not self.can_inspect or not contradicted:
             return [[] for _ in contradicted]
-        found = self.explain([one["row"] for one in contradicted])
-        is_own = found.labelled == np.array([one["row"] for one in contradicted])[:, None]
-        others = replace(found, influence=np.where(is_own, 0.0, found.influence)).top(len(found.labelled))
+        found = map(self._named, explain_by_others(self.model, [one["row"] for one in contradicted]))
         return [
-            [label for label in labels if label.label == one["others_say"]][:max_labels]
-            for one, labels in zip(contradicted, others, strict=True)
+            [label for label in by.top(len(by.labelled))[0] if label.label == one["others_say"]][:max_labels]
+            for one, by in zip(contradicted, found, strict=True)
         ]
 
     def least_confident(self, max_rows: int = 20) -> Ints:
