@@ -237,6 +237,24 @@ def test_refusals_are_one_sentence(folder, capsys, words, sentence):
     assert sentence in refusal(capsys)
 
 
+@pytest.mark.parametrize("command", ["suggest", "label"])
+def test_an_empty_name_of_the_output_is_refused(folder, capsys, command):
+    assert run(command, "two.csv", "-t", "kind", "-o", "") == 1
+    assert "The name given by --out is empty" in refusal(capsys)
+
+
+def test_a_column_whose_name_begins_as_the_target_is_shown(folder, capsys):
+    frame = islands({0: "ant", 61: "bee", 62: "bee"}).rename({"x": "kind_len"})
+    frame.write_csv("own.csv")
+    assert run("suggest", "own.csv", "-t", "kind", "-n", "2") == 0
+    assert "kind_len" in capsys.readouterr().out
+    frame.with_columns(kind_source=pl.lit("given"), kind_margin=pl.lit(1.0)).write_csv("second.csv")
+    assert run("suggest", "second.csv", "-t", "kind", "-n", "2") == 0
+    shown = capsys.readouterr().out
+    assert "kind_len" in shown
+    assert "kind_margin" not in shown
+
+
 def test_a_number_below_one_is_not_understood(folder, capsys):
     assert run("suggest", "none.csv", "-t", "kind", "-n", "0") == 2
 

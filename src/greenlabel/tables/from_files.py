@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from greenlabel._common.optional import requires
+from greenlabel.errors import TableError
 from greenlabel.tables.io.blocks import must_stream, read_size
 from greenlabel.tables.io.files import (
     WRITERS,
@@ -46,6 +47,8 @@ class Files:
     force: bool
 
     def __post_init__(self) -> None:
+        if self.out == "":  # of an unset variable, perhaps
+            raise TableError("The name given by --out is empty; name a file, or leave --out away.")
         check_reading(self.table, self.encoding, self.sheet)
 
     def check_beside(self, *paths: Path | None) -> None:

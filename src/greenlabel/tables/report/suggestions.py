@@ -6,7 +6,9 @@ from textwrap import fill
 from typing import Any
 
 from greenlabel._common.optional import requires
-from greenlabel.tables.report.words import SPACE, cell, counted, listed, name, one_line, shorten, time_text, width
+from greenlabel._common.text import shorten
+from greenlabel.tables.columns.rounds import added_names
+from greenlabel.tables.report.words import SPACE, cell, counted, listed, name, one_line, time_text, width
 
 with requires("tables"):
     import polars as pl
@@ -37,12 +39,15 @@ def headline(facts: dict[str, Any]) -> str:
 
 
 def shown_columns(facts: dict[str, Any], table: pl.DataFrame) -> list[tuple[bool, list[str]]]:
-    """(whether it holds numbers, head and cells) of each column; the target and what is empty say nothing here."""
+    """(whether it holds numbers, head and cells) of each column.
+
+    The target, what greenlabel added beside it, and what is empty say nothing here.
+    """
     target = facts["target"]
+    of_target = {target, *added_names(table.columns[ADDED:], target)}
     found = []
     for index, column in enumerate(table.get_columns()):
-        is_of_target = index >= ADDED and (column.name == target or column.name.startswith(f"{target}_"))
-        if is_of_target or column.null_count() == len(column):
+        if (index >= ADDED and column.name in of_target) or column.null_count() == len(column):
             continue
         cells = [cell(value, REASON if index < ADDED else CELL) for value in column]
         head = ("rank", "row", "reason", "covers", "between")[index] if index < ADDED else name(column.name, CELL)
