@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from greenlabel import AnchoredGreenClassifier
-from greenlabel.blocks.parquet import ParquetBlocks
+from greenlabel.blocks.parquet import AsMatrix, ParquetBlocks
 from greenlabel.blocks.rows import ArrayBlocks, NpyBlocks
 from greenlabel.errors import DataError, LabelError, ParameterError
 
@@ -67,6 +67,35 @@ def test_an_empty_cell_of_a_table_is_nan(model, data, tmp_path):
     column = pa.array(np.arange(800), mask=np.arange(800) == 512)
     pq.write_table(pa.table({"a": column, "b": X[:, 0]}), tmp_path / "rows.parquet", row_group_size=100)
     refused(model, tmp_path / "rows.parquet", y, DataError, "NaN at row 512, column 0")
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.int64()])
+def test_an_empty_cell_of_lists_is_nan(model, data, tmp_path, kind):
+    X, y = data
+    lists = [None if i == 512 else row for i, row in enumerate(X.astype(int).tolist())]
+    table = pa.table({"a": X[:, 0], "v": pa.array(lists, pa.list_(kind, 4))})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=100)
+    refused(model, tmp_path / "rows.parquet", y, DataError, r"NaN at row 512, column 1 \(4 values of NaN")
+    source = ParquetBlocks(tmp_path / "rows.parquet").through(AsMatrix("rows"))
+    ((_, rows),) = source.take(np.arange(510, 514))
+    assert np.isnan(rows[2, 1:]).all()
+    np.testing.assert_array_equal(rows[[0, 1, 3], 1:], X.astype(int)[[510, 511, 513]])
+
+
+def test_lists_of_any_length_are_told_to_be_of_a_fixed_size(model, data, tmp_path):
+    X, y = data
+    pq.write_table(pa.table({"v": X.tolist()}), tmp_path / "rows.parquet")
+    message = r"column 'v' of .* holds lists of any length \(list<.*\); store it as lists of a fixed size"
+    refused(model, tmp_path / "rows.parquet", y, DataError, message)
+
+
+def test_files_without_a_feature_are_refused(model, data, tmp_path):
+    X, y = data
+    np.save(tmp_path / "rows.npy", X[:, :0])
+    pq.write_table(pa.table({"y": y}), tmp_path / "rows.parquet")
+    message = "Found rows with 0 features, a minimum of 1 is required; give more data."
+    refused(model, tmp_path / "rows.npy", y, DataError, message)
+    refused(model, tmp_path / "rows.parquet", "y", DataError, message)
 
 
 def test_a_block_of_another_width_is_named(model, data):

@@ -104,9 +104,9 @@ def test_a_gamma_that_is_no_number_is_refused(gamma, blobs, few):
         ConsistencyClassifier(gamma=gamma).fit(blobs[0], few)
 
 
-@pytest.mark.parametrize("n_anchors", [0, -3, 2.5, 20.0, "many", True, None])
+@pytest.mark.parametrize("n_anchors", [0, 1, -3, 2.5, 20.0, "many", True, None])
 def test_a_number_of_anchors_that_is_none_is_refused_and_auto_is_offered(n_anchors, blobs, few):
-    with refuses(ParameterError, re.escape(f"n_anchors={n_anchors!r}"), "integer of at least 1", "'auto'"):
+    with refuses(ParameterError, re.escape(f"n_anchors={n_anchors!r}"), "integer of at least 2", "'auto'"):
         AnchoredGreenClassifier(n_anchors=n_anchors).fit(blobs[0], few)
 
 
@@ -142,7 +142,7 @@ def test_parameters_are_not_checked_before_fit():
 # Anchors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_anchors", "n_neighbors"), [(5, 5), (4, 5), (16, 20), (1, 1)])
+@pytest.mark.parametrize(("n_anchors", "n_neighbors"), [(5, 5), (4, 5), (16, 20), (2, 2)])
 def test_as_many_neighbours_as_anchors_or_more_are_refused(n_anchors, n_neighbors, blobs, few):
     needed = f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} anchors, got {n_anchors}"
     with refuses(ParameterError, needed, "raise n_anchors or lower n_neighbors"):

@@ -106,10 +106,11 @@ def test_the_style_of_other_encodings_is_seen_too(folder, encoding):
         ("a|b\n1|2\n", CsvStyle("|")),
         ("a\tb\r\n1.234,5 €\t2\r\n", CsvStyle("\t", True, "\r\n")),
         ("\ufeffa,b\n1,2\n", CsvStyle(has_mark=True)),
+        ("a;b\r1,5;x\r", CsvStyle(";", True, "\r")),
     ],
 )
 def test_the_style_is_that_of_the_first_rows(text, style):
     assert CsvStyle.of(text.encode()) == style
-    rows = text + text.split("\n", 1)[1] * (HEAD // 3)
+    rows = text + text.split(style.line_end, 1)[1] * (HEAD // 3)
     assert len(rows) > HEAD
     assert CsvStyle.of(rows.encode()) == style

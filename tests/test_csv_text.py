@@ -18,6 +18,7 @@ TEXTS = {
     "quotes": 'a,b\n1,"x, y"\n2,"two\nlines"\n3,"say ""no"""\n4,"\n\n"\n5,z\n',
     "quoted header": '"a\nb",c\n1,x\n2,y\n',
     "Windows": 'a,b\r\n1,x\r\n2,"y\r\nz"\r\n\r\n3,z\r\n',
+    "an old Mac": 'a;b\r1;x\r2;"y\rz"\r3;x,y,z\r',
     "blank lines": "a,b\n\n1,x\n\n\n2,y\n\n",
     "one column": "a\n1\n\n3\n\n",
     "semicolons": "a;b\n1;x,y\n;z\n007;\n",
@@ -67,6 +68,8 @@ def test_a_file_that_changes_or_lacks_what_it_must_have_is_refused(tmp_path, mon
         (b"\xff\xfea", "is UTF-16 text"),
         (b"a,a\n1,2\n", "more than one column named 'a'"),
         (b'a,b\n1,"x\n2,y\n', "a quote is opened and never closed"),
+        (b'a,b\r1,"x\nx"\r2,y\r', "rows.csv has lines that end in a carriage return alone beside line feeds"),
+        (b"a,b\r1,x\n2,y\n", "carriage return alone .* save it with one kind of line end, or give it more memory"),
     ]:
         path.write_bytes(content)
         with pytest.raises(TableError, match=sentence):
@@ -88,6 +91,9 @@ def test_ends_are_found_outside_quotes():
     assert first_end(b"a,b", layout) is None
     assert last_end(b'1,2\n3,"x\ny', layout) == 4
     assert last_end(b'"x\ny', layout) is None
+    mac = CsvLayout.of("rows.csv", b"a,b\r1,2\r", None)
+    assert first_end(b'"a\rb",c\r1,2\r', mac) == 8
+    assert last_end(b'1,2\r3,"x\ry', mac) == 4
     assert last_end(b'5" disk,"x\n",y\n3" disk,"z\n', layout) == 15
 
 

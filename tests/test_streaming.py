@@ -401,13 +401,13 @@ main()
 """
 
 
-def interrupted(folder, sign, *words):
+def interrupted(folder, sign, *words, send=os.kill):
     """The command, sent a signal when it has written its first block."""
-    process = subprocess.Popen([sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, start_new_session=True)
     while not (folder / "writing").exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
-    process.send_signal(sign)
+    send(process.pid, sign)
     said = process.communicate(timeout=60)[1]
     assert process.returncode not in (0, None)
     (folder / "writing").unlink()
@@ -551,6 +551,11 @@ BAD = {  # what is wrong: (what is done before, the words, the sentence)
         CSV,
         "goods.csv: line 302 is not UTF-8",
     ),
+    "no UTF-8 in a cell": (
+        lambda: Path("goods.csv").write_bytes(Path("goods.csv").read_bytes().replace(b",red,", b",\xff,", 1)),
+        CSV,
+        "goods.csv: line ",
+    ),
     "an open quote": (
         lambda: Path("goods.csv").write_text(Path("goods.csv").read_text().replace("\n300,", '\n"300,')),
         CSV,
@@ -607,6 +612,46 @@ def test_files_may_differ_as_numbers_do_and_where_a_column_is_empty(folder):
     assert frame.schema["kind"] == pl.String
     assert frame.schema["price"] == pl.Float64
     assert frame["kind"].null_count() == 0
+
+
+EMPTY = {"kind": pl.Float64, "color": pl.Float64, "size": pl.String, "when": pl.Array(pl.Float32, 2)}
+
+
+def test_what_holds_nothing_in_a_file_may_have_any_type_there(folder):
+    for part in ("r0", "r2"):
+        frame = pl.read_parquet(f"rows/{part}.parquet").with_columns(
+            pl.lit(None).cast(EMPTY[name]).alias(name) for name in EMPTY
+        )
+        frame.write_parquet(f"rows/{part}.parquet", statistics=part == "r0", row_group_size=90)
+    blocks = table_blocks.open_table("rows").only(["row", *EMPTY])
+    goods_types = goods().select(blocks.names).schema
+    frame = pl.concat(list(blocks.map(lambda rows, block: block)))
+    assert frame.schema == blocks.schema == goods_types
+    part = pl.col("row").is_between(200, 399)
+    assert frame.equals(goods().select("row", *[pl.when(part).then(name).alias(name) for name in EMPTY]))
+
+
+def test_an_empty_file_of_fractions_leaves_whole_numbers_whole(folder):
+    codes = pl.col("kind").replace_strict({"toy": 1, "tool": 2})
+    for part, kind in (("r0", codes), ("r1", pl.lit(None).cast(pl.Float64)), ("r2", codes)):
+        pl.read_parquet(f"rows/{part}.parquet").with_columns(kind=kind).write_parquet(f"rows/{part}.parquet")
+    assert table_blocks.open_table("rows").schema["kind"] == pl.Int64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [BLOCKS, []])
+def test_a_file_without_labels_gives_the_answers_of_its_proper_type(folder, words):
+    outputs = []
+    for kind in (pl.String, pl.Float64):
+        empty = [pl.lit(None).cast(kind).alias(name) for name in ("kind", "color")]
+        rewrite(1, lambda frame, empty=empty: frame.with_columns(empty))()
+        assert run("label", "rows", "-t", "kind", "-o", "out.parquet", "--save", "m.green", "-f", "-q", *words) == 0
+        assert run("suggest", "rows", "-t", "kind", "-o", "next.parquet", "-f", "-q", *words) == 0
+        assert run("predict", "m.green", "rows", "-o", "new.parquet", "-f", "-q", *words) == 0
+        outputs.append([pl.read_parquet(name) for name in ("out.parquet", "next.parquet", "new.parquet")])
+    for proper, found in zip(*outputs, strict=True):
+        assert found.equals(proper)
+        assert found.schema == proper.schema
 
 
 @pytest.mark.slow
@@ -682,6 +727,14 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(folder, capsys, monkey
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         assert run("label", *ROWS, "--scheduler", address) == 1
     assert f"no Dask scheduler answers at {address}" in capsys.readouterr().err
+    assert left(folder) == []
+
+
+@pytest.mark.cluster
+def test_an_interrupt_of_a_local_cluster_is_silent(folder):
+    words = ["label", *ROWS, "--scheduler", "local", "--jobs", "2", "-q"]
+    said = interrupted(folder, signal.SIGINT, *words, send=os.killpg)  # as a terminal does
+    assert said == b""
     assert left(folder) == []
 
 

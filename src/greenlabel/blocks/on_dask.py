@@ -12,6 +12,7 @@ its work and no more: steps are part of the graph, never data that somebody has 
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -41,6 +42,11 @@ with requires("dask"):
 ADDED_AT_ONCE = 8  # sums that one task of the tree adds up
 AHEAD = 2  # blocks in work per thread of the cluster beyond the one whose turn it is: more would fill the client
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**30}  # bytes
+# Ctrl-C goes to all processes of a terminal. Workers leave their end to the first of them, and say nothing of it.
+ON_INTERRUPT = """
+import logging, signal
+signal.signal(signal.SIGINT, lambda *_: logging.disable())
+"""
 PATIENCE = 10  # seconds for a scheduler to respond
 
 
@@ -235,9 +241,13 @@ def connect(address: str, patience: float = PATIENCE) -> Client:
 def cluster(address: str, n_workers: int | None = None) -> Iterator[None]:
     """Blocks run there until the context ends; a cluster that breaks down is an error of one sentence."""
     client = start_local(n_workers) if address == "local" and n_workers else connect(address)
+    be_silent("asyncio")  # tasks of an interrupted step end before the interrupt arrives here
     with client:
         try:
             yield
+        except KeyboardInterrupt:
+            be_silent("distributed", "distributed.scheduler", "distributed.nanny")
+            raise
         except (KilledWorker, CommClosedError, CancelledError, TimeoutError) as error:
             reason = " ".join(str(error).split())[:200]
             raise ClusterError(
@@ -253,7 +263,13 @@ def start_local(n_workers: int) -> Client:
     """
     environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
     with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
-        return Client(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
+        return Client(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", preload=[ON_INTERRUPT])
+
+
+def be_silent(*names: str) -> None:
+    """Nothing is said any more of work that is left undone."""
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def responds(address: str, patience: float) -> bool:

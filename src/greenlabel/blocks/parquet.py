@@ -74,6 +74,11 @@ class ParquetBlocks(Blocks):
         """The types of the columns of each file."""
         return [(mark.path, schema_of(mark)) for mark in self._marks]
 
+    def is_empty(self, path: Path, name: str) -> bool:
+        """Whether a column of a file holds nothing, whatever its type."""
+        (mark,) = [mark for mark in self._marks if mark.path == path]
+        return all(is_empty_in_group(mark, group, name) for group in range(metadata(mark).num_row_groups))
+
     def only(self, names: list[str]) -> "ParquetBlocks":
         """The same rows, with these columns alone."""
         some = ParquetBlocks.__new__(ParquetBlocks)
@@ -150,6 +155,16 @@ def read_group(mark: FileMark, group: int, columns: list[str]) -> Any:
         raise corrupt(mark, error) from error
 
 
+def is_empty_in_group(mark: FileMark, group: int, name: str) -> bool:
+    """Whether a column of a row group holds nothing; the footer mostly tells."""
+    facts = metadata(mark).row_group(group)
+    chunks = [facts.column(i) for i in range(facts.num_columns)]
+    found = [chunk.statistics for chunk in chunks if chunk.path_in_schema == name and chunk.is_stats_set]
+    if found and found[0].has_null_count:
+        return bool(found[0].null_count == facts.num_rows)
+    return bool(read_group(mark, group, [name]).column(name).null_count == facts.num_rows)
+
+
 @dataclass(frozen=True)
 class AsMatrix:
     """A step over blocks of Arrow tables: their numbers as one array."""
@@ -158,7 +173,7 @@ class AsMatrix:
 
     def __call__(self, rows: Sequence[int], table: Any) -> NDArray[Any]:
         columns = [self._numbers(name, table.column(name)) for name in table.column_names]
-        dtype = np.result_type(*columns)
+        dtype = np.result_type(np.bool_, *columns)  # which changes no type, and is there where no column is
         X = np.empty((table.num_rows, sum(part.shape[1] for part in columns)), dtype)
         stop = 0
         for part in columns:
@@ -169,15 +184,29 @@ class AsMatrix:
     def _numbers(self, name: str, column: Any) -> NDArray[Any]:
         """(rows, 1), or (rows, length) for a column of lists; an empty cell is NaN."""
         kind = column.type
-        if pa.types.is_fixed_size_list(kind) and not column.null_count:
-            flat = column.combine_chunks().flatten()
-            return self._plain(name, flat).reshape(len(column), kind.list_size)
-        return self._plain(name, column).reshape(-1, 1)
+        if not pa.types.is_fixed_size_list(kind):
+            return self._plain(name, column).reshape(-1, 1)
+        flat = column.combine_chunks().flatten()  # without the empty cells
+        rows = self._plain(name, flat).reshape(len(column) - column.null_count, kind.list_size)
+        return with_gaps(rows, column.is_valid().to_numpy()) if column.null_count else rows
 
     def _plain(self, name: str, column: Any) -> NDArray[Any]:
         kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            raise DataError(
+                f"column {name!r} of {self.path} holds lists of any length ({kind}); store it as lists of a fixed size "
+                "(pyarrow.FixedSizeListArray, polars.Array), or leave it out."
+            )
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(
                 f"column {name!r} of {self.path} holds values of type {kind}; encode it as numbers, or leave it out."
             )
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+
+
+def with_gaps(rows: NDArray[Any], is_there: NDArray[np.bool_]) -> NDArray[Any]:
+    """The rows at the places where some are, NaN at the others."""
+    dtype = rows.dtype if rows.dtype.kind == "f" else np.float64
+    whole = np.full((len(is_there), rows.shape[1]), np.nan, dtype)
+    whole[is_there] = rows
+    return whole

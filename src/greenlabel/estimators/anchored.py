@@ -240,7 +240,7 @@ class AnchoredGreenClassifier(GraphClassifier):
         check_mu(self.mu)
         check_offsets(self.class_offsets)
         if not (isinstance(self.n_anchors, str) and self.n_anchors == "auto"):
-            check_integer("n_anchors", self.n_anchors, 1, offer=", or 'auto'")
+            check_integer("n_anchors", self.n_anchors, 2, offer=", or 'auto'")
         check_seed(self.random_state)
         if isinstance(self.anchors, str):
             check_choice("anchors", self.anchors, ANCHORS)

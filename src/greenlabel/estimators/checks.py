@@ -72,6 +72,8 @@ def _columns(source: Blocks, min_rows: int) -> tuple[int, list[str] | None]:
     first = as_numbers(first)
     if first.ndim != 2:
         raise DataError(f"rows have {first.ndim - 1} dimensions; give one row of numbers for each item.")
+    if not first.shape[1]:
+        raise DataError("Found rows with 0 features, a minimum of 1 is required; give more data.")
     return first.shape[1], source.names
 
 

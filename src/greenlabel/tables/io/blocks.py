@@ -6,7 +6,7 @@
     blocks.files, n_bytes    what is read
 
 Several Parquet files have columns of the same names. Their types may differ as whole numbers and fractions do, or where
-a file holds nothing in a column; every block then has the wider type.
+a file holds nothing in a column, whatever type it gave it; every block then has the wider type.
 """
 
 import re
@@ -41,7 +41,11 @@ class AsFrame:
     schema: Any  # of names and types
 
     def __call__(self, rows: Sequence[int], table: Any) -> pl.DataFrame:
-        return pl.DataFrame(pl.from_arrow(table)).cast(self.schema)
+        frame = pl.DataFrame(pl.from_arrow(table))
+        odd = [column.name for column in frame if column.dtype != self.schema[column.name]]
+        # What holds nothing can be of any type; its own may have no cast to that of the others.
+        empty = [pl.lit(None).alias(name) for name in odd if frame[name].null_count() == frame.height]
+        return frame.with_columns(empty).cast(self.schema)
 
 
 class ParquetFrames(Through):
@@ -120,7 +124,7 @@ def read_size(text: str | None) -> int | None:
 
 def common_schema(source: ParquetBlocks) -> dict[str, Any]:
     """The type of each column that holds the values of all files."""
-    first, *others = [(path, pl.DataFrame(pl.from_arrow(schema.empty_table()))) for path, schema in source.schemas()]
+    first, *others = without_empty(source)
     path, frame = first
     for other, more in others:
         for name, kind in more.schema.items():
@@ -131,6 +135,16 @@ def common_schema(source: ParquetBlocks) -> dict[str, Any]:
                 )
         frame = pl.concat([frame, more], how="vertical_relaxed")
     return dict(frame.schema)
+
+
+def without_empty(source: ParquetBlocks) -> list[tuple[Path, pl.DataFrame]]:
+    """Each file as a frame without rows; where types differ, columns that hold nothing in a file are of type Null."""
+    frames = [(path, pl.DataFrame(pl.from_arrow(schema.empty_table()))) for path, schema in source.schemas()]
+    odd = [name for name, kind in frames[0][1].schema.items() if any(frame.schema[name] != kind for _, frame in frames)]
+    return [
+        (path, frame.with_columns(pl.lit(None).alias(name) for name in odd if source.is_empty(path, name)))
+        for path, frame in frames
+    ]
 
 
 def are_alike(one: Any, other: Any) -> bool:

@@ -32,13 +32,14 @@ class CsvStyle:
     has_mark: bool = False  # of the byte order, which tells some programs that this is UTF-8
 
     @classmethod
-    def of(cls, raw: bytes, separator: str | None = None, is_cut: bool = False) -> Self:
-        """The style of a text, or of its beginning if it ``is_cut`` off somewhere."""
+    def of(cls, raw: bytes, separator: str | None = None, is_cut: bool = False, name: str = "standard input") -> Self:
+        """The style of a text, or of its beginning if it ``is_cut`` off somewhere; ``name`` is for the messages."""
         head = raw[:HEAD]
-        layout = CsvLayout.of("the table", head, separator)
+        layout = CsvLayout.of(name, head, separator)
         if is_cut or len(raw) > HEAD:
             head = head[: last_end(head, layout) or 0]
-        line_end = "\r\n" if head.split(b"\n", 1)[0].endswith(b"\r") else "\n"
+        is_windows = head.partition(layout.line_end)[0].endswith(b"\r")
+        line_end = "\r\n" if is_windows else layout.line_end.decode()
         has_comma = bool(head) and has_decimal_comma(as_frame(layout.parse(head).slice(1)))
         return cls(layout.separator, has_comma, line_end, raw.startswith(BYTE_ORDER))
 
@@ -53,7 +54,7 @@ class CsvStyle:
             is_cut = bool(file.read(1))
         if encoding != UTF_8:
             raw = raw.decode(encoding, errors="ignore").encode()  # the last letter may be cut in half
-        style = cls.of(raw, TAB if is_tabbed else None, is_cut)
+        style = cls.of(raw, TAB if is_tabbed else None, is_cut, str(path))
         return replace(style, separator=",") if is_tabbed else style
 
     def write(self, frame: pl.DataFrame, file: Any, suffix: str = ".csv", is_first: bool = True) -> None:

@@ -38,6 +38,10 @@ UNCLOSED = "a quote is opened and never closed; the file is corrupt, or a field 
 SWALLOWED = "has several lines and text behind its last quote; a quote is missing there, or one too many."
 QUOTE = ord('"')
 LINE_ENDS = b"\r\n"
+MIXED = (
+    "has lines that end in a carriage return alone beside line feeds, so it cannot be cut into blocks; save it with "
+    "one kind of line end, or give it more memory (--memory-limit)."
+)
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,19 @@ class CsvLayout:
     has_one_column: bool  # by its first line: an empty line then is an empty cell
     names: tuple[str, ...] = ()  # of the columns, where they are known already
     encoding: str = UTF_8
+    line_end: bytes = b"\n"  # its last byte: \r\n is \n here
 
     @classmethod
     def of(cls, name: str, raw: bytes, separator: str | None) -> Self:
         """From the beginning of the text."""
         if raw.startswith(UTF_16):
             raise TableError(f"{name} is UTF-16 text; save the table as UTF-8, or give --encoding utf-16.")
-        head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
+        line_end = b"\r" if b"\r" in raw and b"\n" not in raw else b"\n"
+        head = raw.removeprefix(BYTE_ORDER).partition(line_end)[0]
         if not head.strip():
             raise TableError(f"{name} has no header; give a row of column names first.")
         separator = separator or max(",;\t|", key=lambda mark: head.count(mark.encode()))
-        return cls(name, separator, separator.encode() not in head)
+        return cls(name, separator, separator.encode() not in head, line_end=line_end)
 
     def parse(self, raw: bytes, before: int = 0, only: tuple[str, ...] | None = None) -> Any:
         """The fields of all rows as text. ``before`` rows come before these; ``only`` names some of the columns."""
@@ -87,7 +93,7 @@ class CsvLayout:
 
     def _max_columns(self, raw: bytes) -> int:
         """At most so many columns: a quoted header may have line ends."""
-        head = raw.removeprefix(BYTE_ORDER).split(b"\n", 1)[0]
+        head = raw.removeprefix(BYTE_ORDER).partition(self.line_end)[0]
         return raw.count(self.separator.encode(), 0, max(2**16, len(head))) + 1
 
 
@@ -182,7 +188,10 @@ def read_header(mark: FileMark, separator: str | None, encoding: str = UTF_8) ->
             if len(raw) > LONGEST_ROW:
                 raise TableError(f"{mark.path}: {UNCLOSED}")
     head = raw[: stop or len(raw)]
-    names = header_names(layout.parse(head))
+    table = layout.parse(head)
+    if table.num_rows > 1:  # rows would be lost with the header
+        raise TableError(f"{mark.path} {MIXED}")
+    names = header_names(table)
     return replace(layout, names=tuple(names)), len(head)
 
 
@@ -229,8 +238,8 @@ def _check_closes(raw: bytes, text: NDArray[np.uint8], indices: NDArray[np.integ
     after = text[np.minimum(closes + 1, len(text) - 1)]
     odd = ~_among(after, layout.separator.encode() + LINE_ENDS + b'"') & (closes + 1 < len(text))
     for start, stop in zip(opens[odd].tolist(), closes[odd].tolist(), strict=True):
-        if raw.find(b"\n", start, stop) >= 0:
-            begin = raw[start + 1 : stop].decode(errors="replace").split("\n")[0].strip()[:40]
+        if raw.find(layout.line_end, start, stop) >= 0:
+            begin = raw[start + 1 : stop].partition(layout.line_end)[0].decode(errors="replace").strip()[:40]
             raise TableError(f"{layout.name}: the cell that begins with {begin!r} {SWALLOWED}")
 
 
@@ -243,7 +252,7 @@ def first_end(raw: bytes, layout: CsvLayout) -> int | None:
     """The index behind the first line end outside quotes; None where there is none."""
     quotes = quotes_of(raw, layout)
     stop = 0
-    while stop := raw.find(b"\n", stop) + 1:
+    while stop := raw.find(layout.line_end, stop) + 1:
         if not is_open(quotes, stop):
             return stop
     return None
@@ -253,7 +262,7 @@ def last_end(raw: bytes, layout: CsvLayout) -> int | None:
     """The index behind the last line end outside quotes; an open quote at the end must be closed by what follows."""
     quotes = quotes_of(raw, layout)
     stop = len(raw)
-    while (stop := raw.rfind(b"\n", 0, stop)) >= 0:
+    while (stop := raw.rfind(layout.line_end, 0, stop)) >= 0:
         if not is_open(quotes, stop):
             return stop + 1
     return None
