@@ -126,7 +126,7 @@ def test_nobody_waits_for_a_member_that_was_stopped(rng):
 
 @needs_library
 @pytest.mark.parametrize("failing", range(3))
-def test_nobody_waits_for_a_member_that_fails(rng, failing):
+def test_nobody_waits_for_a_member_that_fails(monkeypatch, rng, failing):
     A, _ = system_and_groups(rng, 300, None)
 
     def rounds(state, member, *words):
@@ -134,9 +134,9 @@ def test_nobody_waits_for_a_member_that_fails(rng, failing):
             raise MemoryError
         return library().rounds(state, member, *words)
 
+    monkeypatch.setattr(compiled_descent, "library", lambda: SimpleNamespace(rounds=rounds))
     with Team(3) as team:
         failed = CompiledDescent(A, team, None, rng.normal(size=(300, 16)).astype(np.float32))
-        failed._library = SimpleNamespace(rounds=rounds)
         with pytest.raises(MemoryError):
             failed.rounds(np.full(16, 1e-9), 10**9)
 

@@ -732,8 +732,8 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(folder, capsys, monkey
 
 @pytest.mark.cluster
 def test_an_interrupt_of_a_local_cluster_is_silent(folder):
-    words = ["label", *ROWS, "--scheduler", "local", "--jobs", "2", "-q"]
-    said = interrupted(folder, signal.SIGINT, *words, send=os.killpg)  # as a terminal does
+    words = "label", *ROWS, "--jobs", "2", "-q"
+    said = interrupted(folder, signal.SIGINT, *words, "--scheduler", "local", send=os.killpg)  # as a terminal does
     assert said == b""
     assert left(folder) == []
 

@@ -243,7 +243,8 @@ def test_an_empty_name_of_the_output_is_refused(folder, capsys, command):
     assert "The name given by --out is empty" in refusal(capsys)
 
 
-def test_a_column_whose_name_begins_as_the_target_is_shown(folder, capsys):
+def test_a_column_whose_name_begins_as_the_target_is_shown(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # for all columns
     frame = islands({0: "ant", 61: "bee", 62: "bee"}).rename({"x": "kind_len"})
     frame.write_csv("own.csv")
     assert run("suggest", "own.csv", "-t", "kind", "-n", "2") == 0
