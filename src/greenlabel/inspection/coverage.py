@@ -247,7 +247,7 @@ def next_rows(
     n_rows: int,
     labelled: Ints,
     sure: Floats | None = None,
-    excluded: Ints | None = None,
+    excluded: Ints | Bools | None = None,
     copy: Ints | None = None,
 ) -> list[Pick]:
     """The rows to label next, best first.

@@ -10,6 +10,7 @@ n rows     m anchors     Z (n, m) mixing weights     p (r, c) probabilities of s
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -80,29 +81,54 @@ class Sketch:
 
     def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
         """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
-        left_out = np.union1d(excluded, self._copies(labelled, excluded))
+        if self._of_row is None:
+            return _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, excluded, self.copy))
+        left_out = self._copies(labelled, excluded)
+        left_out[excluded] = True
         rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out, self.copy))
-        if len(rows) == n or len(left_out) == len(excluded):
+        if len(rows) == n:
             return rows
         seen = np.concatenate([labelled, rows])
         return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
 
-    def _copies(self, labelled: Ints, excluded: Ints) -> Ints:
-        """Rows that equal a labelled one or, where none is, the first of those that are equal and may come."""
-        if self.nodes is not None and not isinstance(self.nodes, Nodes):
-            return np.empty(0, np.intp)
-        of_row = self.copy if self.nodes is None else self.nodes.of_row
-        may_come = np.delete(np.arange(len(of_row)), excluded)[::-1]
-        first = np.full(of_row.max() + 1, -1)
-        first[of_row[may_come]] = may_come  # the last one that is written stays
+    @property
+    def _of_row(self) -> Ints | None:
+        """(n,) a number for each different row; None where all are different."""
+        if self.nodes is None:
+            return self.copy
+        return self.nodes.of_row if isinstance(self.nodes, Nodes) else None
+
+    @cached_property
+    def _first(self) -> Ints:
+        """(u,) the first of each of the different rows."""
+        assert self._of_row is not None
+        return first_of_each(self._of_row, np.arange(len(self._of_row)))
+
+    def _copies(self, labelled: Ints, excluded: Ints) -> Bools:
+        """Rows that equal a labelled one, or that equal one before them that may come."""
+        of_row = self._of_row
+        assert of_row is not None
+        first = self._first.copy()
+        if len(excluded):
+            first = first_of_each(of_row, np.delete(np.arange(len(of_row)), excluded))
         first[of_row[labelled]] = -1
-        return np.flatnonzero(first[of_row] != np.arange(len(of_row)))
+        are_copies = np.ones(len(of_row), bool)
+        are_copies[first[first >= 0]] = False
+        return are_copies
 
     def mass_without(self, labelled: Ints) -> Floats:
         """The rows (m,) for which each anchor stands, without labelled ones and what equals them."""
-        is_known = np.zeros(self.copy.max() + 1, bool)
+        is_known = np.zeros(int(self.copy.max()) + 1, bool)
         is_known[self.copy[labelled]] = True
-        return np.maximum(self.kernel.mass - np.asarray(self.Z[is_known[self.copy]].sum(axis=0)).ravel(), 0)
+        known = self.Z[np.flatnonzero(is_known[self.copy])]
+        return np.maximum(self.kernel.mass - np.bincount(known.indices, known.data, len(self.kernel.mass)), 0)
+
+
+def first_of_each(of_row: Ints, rows: Ints) -> Ints:
+    """The first of some rows, which ascend, with each number ``of_row``; -1 where none of them has it."""
+    first = np.full(int(of_row.max()) + 1, -1)
+    first[of_row[rows[::-1]]] = rows[::-1]  # the last one that is written stays
+    return first
 
 
 def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: Any = None) -> Suggestions:
