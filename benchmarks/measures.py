@@ -126,14 +126,23 @@ def recall(model: Any, X: Array, n_rows: int = 3000, k: int = 10) -> float:
     return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
 
 
-def explaining(n_rows: int = 100) -> dict[str, float]:
-    """Seconds in which rows of a k-NN graph are explained, and how far the sums are from the scores."""
+def explaining(model: Any = None, n_rows: int = 100) -> dict[str, float]:
+    """Seconds in which rows are explained, of a k-NN graph by default, and how far the sums are from the scores."""
     X, y = load("mnist")
-    model = GreenClassifier(10, random_state=0).fit(X, keep_labels(y, 10, random_state=0))
+    model = (model or GreenClassifier(10, random_state=0)).fit(X, keep_labels(y, 10, random_state=0))
     rows = np.sort(np.random.default_rng(0).choice(len(X), n_rows, replace=False))
     (seconds,) = best_in_turns(lambda: explain(model, rows))
     error = abs(explain(model, rows).scores - model.scores_[rows]).max() / abs(model.scores_[rows]).max()
     return {"seconds": seconds, "relative_error": float(error)}
+
+
+def explaining_anchored() -> dict[str, float]:
+    return explaining(AnchoredGreenClassifier(1024, random_state=0))
+
+
+def explaining_many() -> dict[str, float]:
+    """With as many anchors as the classifier chooses."""
+    return explaining(AnchoredGreenClassifier(random_state=0))
 
 
 def solver() -> dict[str, float]:
@@ -303,6 +312,8 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "many_anchors": many_anchors,
     "green": green,
     "explaining": explaining,
+    "explaining_anchored": explaining_anchored,
+    "explaining_many": explaining_many,
     "solver": solver,
     "relabel": relabel,
     "growth": growth,
