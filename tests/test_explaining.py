@@ -16,6 +16,7 @@ from greenlabel.blocks import ArrayBlocks
 from greenlabel.datasets import keep_labels
 from greenlabel.errors import ParameterError
 from greenlabel.inspection.explaining import Explanation, explain_by_others
+from greenlabel.operators.anchored import AnchoredGreen
 from helpers import reference
 
 ROWS = np.array([0, 59, 21, 7, 45])
@@ -41,6 +42,28 @@ def test_influences_of_a_class_add_up_to_its_score(Model, blobs, few):
     assert_array_equal(found.labels, few[few >= 0])
     assert_array_equal(found.predicted, model.transduction_[ROWS])
     assert_array_equal(found.rows, ROWS)
+
+
+def test_other_labels_have_other_influences(Model, blobs, few):
+    """What was solved for the first ones is not taken for the second."""
+    model = Model(random_state=0).fit(blobs[0], few)
+    explain(model, ROWS)
+    other = np.where(np.arange(60) % 20 < 4, blobs[1], -1)
+    model.relabel(other)
+    for found in (explain(model, ROWS), explain(model, ROWS)):
+        is_sum_of_influences(found, graph_of(model).scores_[ROWS])
+        assert_array_equal(found.labelled, np.flatnonzero(other >= 0))
+
+
+@pytest.mark.parametrize("remembered", [0, 2**23])
+def test_a_second_row_of_an_anchored_graph_needs_no_solve(monkeypatch, blobs, few, remembered):
+    monkeypatch.setattr("greenlabel.propagators.anchored.REMEMBERED_VALUES", remembered)
+    model = AnchoredGreenClassifier(12, random_state=0).fit(blobs[0], few)
+    first, solved, of_labels = explain(model, 3), [], AnchoredGreen.of_labels
+    monkeypatch.setattr(AnchoredGreen, "of_labels", lambda *words: solved.append(1) or of_labels(*words))
+    assert_array_equal(explain(model, [3, 4]).influence[:1], first.influence)
+    assert_array_equal(explain(model, X=blobs[0][[3]]).influence, explain(model, X=blobs[0][[3, 4]]).influence[:1])
+    assert bool(solved) == (remembered == 0)
 
 
 def test_influences_on_new_rows_add_up_to_their_scores(GraphModel, blobs, few, rng):

@@ -5,7 +5,7 @@
 C (m, c) coefficients     Z (n, m) mixing weights     F (n, c) scores
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -45,6 +45,7 @@ ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where all degrees are 1; a tenth or te
 SHIFT_ANCHORS = 8192  # with more anchors a label has more of them to cross: n mu falls with their square root
 CHOICE_ROWS = 500  # labelled rows by which mu is chosen
 CHOICE_WORK = 500_000  # anchors of a sparse system times these rows
+REMEMBERED_VALUES = 2**23  # coefficients of single labels that are kept: 64 MB
 
 
 def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
@@ -158,6 +159,7 @@ class AnchoredPropagation(Propagation):
 
     propagator: AnchoredPropagator
     _left_out: tuple[Ints, Floats] | None = None  # rows that were asked for last, and their scores
+    _of_each_label: list[Floats] | None = None  # coefficients
 
     def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
         self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
@@ -279,11 +281,20 @@ class AnchoredPropagation(Propagation):
         steps = (replace(self._new_rows, C=C) for C in self._label_coefficients())
         return np.hstack([near.collect(step, np.empty((0, step.C.shape[1]))) for step in steps])
 
-    def _label_coefficients(self) -> Iterator[Floats]:
-        """C (m, l) of labels that are each a class of their own, some labels at a time."""
+    def _label_coefficients(self) -> Iterable[Floats]:
+        """C (m, l) of labels that are each a class of their own, some labels at a time.
+
+        Remembered where they are few numbers: rows are explained one after the other, each by the same labels.
+        """
+        if self._of_each_label is not None:
+            return self._of_each_label
         Z, operator = self.labelled.matrix(self.propagator.graph.m), self.propagator.operator
-        for indices in in_parts(np.arange(len(self.labels.rows))):
-            yield operator.of_labels(Z[indices], np.arange(len(indices)), len(indices), EXACT)
+        parts = in_parts(np.arange(len(self.labels.rows)))
+        found = (operator.of_labels(Z[part], np.arange(len(part)), len(part), EXACT) for part in parts)
+        if self.propagator.graph.m * len(self.labels.rows) > REMEMBERED_VALUES:
+            return found
+        self._of_each_label = list(found)
+        return self._of_each_label
 
     def predictor(self) -> AnchoredPredictor:
         graph = self.propagator.graph
