@@ -136,6 +136,21 @@ def kept_so_far() -> dict[str, Any]:
     return json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
+def write(kept: dict[str, Any]) -> None:
+    """A line for each data set; there are some thousand runs."""
+    lines = (f"{json.dumps(name)}: {json.dumps(short(entry))}" for name, entry in kept.items())
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def short(entry: Any) -> Any:
+    """Numbers with six decimals, at any depth."""
+    if isinstance(entry, dict):
+        return {key: short(value) for key, value in entry.items()}
+    if isinstance(entry, list):
+        return [short(value) for value in entry]
+    return round(entry, 6) if isinstance(entry, float) else entry
+
+
 def for_page() -> dict[str, Any]:
     """The data sets on which our rule and random rows are measured, in the order of the page."""
     kept = kept_so_far()
@@ -152,7 +167,7 @@ def forget_peers(name: str) -> None:
     entry = kept.get(name, {})
     entry.get("commits", {}).pop("peers", None)
     entry.pop("peers", None)
-    KEPT.write_text(json.dumps(kept, indent=1))
+    write(kept)
 
 
 def keep(name: str, part: str, found: dict[str, Any], measured_at: str) -> None:
@@ -162,7 +177,7 @@ def keep(name: str, part: str, found: dict[str, Any], measured_at: str) -> None:
     older = [entry["commits"][part]] if part == "peers" and part in entry.get("commits", {}) else []
     commits = entry.get("commits", {}) | {part: " and ".join(dict.fromkeys([*older, measured_at]))}
     entry |= found | {"commits": commits, "date": str(date.today())}
-    KEPT.write_text(json.dumps(kept, indent=1))
+    write(kept)
 
 
 def measure_times() -> None:
@@ -171,7 +186,7 @@ def measure_times() -> None:
     for n, m in TIMED:
         command = [sys.executable, str(FOLDER / "query_times.py"), str(n), str(m)]
         runs.append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
-    KEPT.write_text(json.dumps(kept_so_far() | {"times": {"runs": runs, "commit": commit()}}, indent=1))
+    write(kept_so_far() | {"times": {"runs": runs, "commit": commit()}})
 
 
 def measure(parts: list[str], again: list[str]) -> None:

@@ -76,9 +76,7 @@ def test_losses_to_random_rows():
     ]
     worst = next(row for row in results("queries", "# Which rows to label: learning curves") if "fewer than" in row[0])
     starts, one_run, of_samples = (re.match(r"-([\d.]+) \(Balance", cell).group(1) for cell in worst[3:])
-    said = (
-        f"up to {starts} points in the mean of ten starts, {of_samples} in that of five samples, {one_run} in one run"
-    )
+    said = f"up to {starts} points in the mean of the starts, {of_samples} in that of the samples, {one_run} in one run"
     assert said in " ".join(COMPARED.split())
 
 
