@@ -36,6 +36,14 @@ SIZES = {
     "mnist": [(m, K) for m in (512, 1024, 2048, 4096, 8192, 16_384, 32_768)] + [(32_768, 3)],
     "million": [(m, K) for m in (1024, 4096, 16_384, 65_536, 250_000, 400_000)],
 }
+BESIDE: dict[
+    tuple[bool, bool], dict[str, Any]
+] = {  # the line, not on it: whether it comes from the right, and goes there
+    (False, False): {"xytext": (8, -3)},
+    (False, True): {"xytext": (6, -10)},
+    (True, False): {"xytext": (8, 4)},
+    (True, True): {"xytext": (-8, -3), "ha": "right"},
+}
 Results = dict[str, dict[str, Any]]
 
 
@@ -133,9 +141,11 @@ def draw(results: Results, path: Path) -> None:
         points = [found for found in lines(results, data) if found["m"] and found["k"] == K]
         places = [(found["cpu_s"], 100 * accuracy(found)) for found in points]
         axes.plot(*zip(*places, strict=True), "o-", color="#0072B2")
-        for found, place, after in zip(points, places, [*places[1:], (0, 0)], strict=True):
-            offset = (6, -10) if after[0] > place[0] else (8, -3)  # beside the line, not on it
-            axes.annotate(f"{found['m']:,}", place, textcoords="offset points", xytext=offset, fontsize=8)
+        for found, place, before, after in zip(
+            points, places, [(0, 0), *places[:-1]], [*places[1:], (0, 0)], strict=True
+        ):
+            words = BESIDE[before[0] > place[0], after[0] > place[0]]
+            axes.annotate(f"{found['m']:,}", place, textcoords="offset points", fontsize=8, **words)
         axes.set(xscale="log", title=title, xlabel="processor time, seconds", ylabel="accuracy, %")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -270,7 +270,7 @@ def draw_growth(r: Results, path: Path) -> None:
         for either in (axes, memory):
             either.minorticks_off()
         lines = [*axes.get_lines(), *memory.get_lines()]
-        axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="upper left")
+        axes.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="upper center")
     figure.savefig(path, dpi=120)
 
 
