@@ -101,7 +101,9 @@ def dense_propagation(graph, labels, F):
         return np.array(found)
 
     propagation.leave_one_out = leave_one_out
-    propagation.sampled_scores = lambda: np.delete(F, labels.rows, axis=0)
+    degree = graph.Z.toarray().astype(float) @ graph.kernel.mass
+    propagation.label_degrees = lambda indices: degree[labels.rows[indices]]
+    propagation.sampled = lambda: tuple(np.delete(values, labels.rows, axis=0) for values in (F, degree))
     return propagation
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenlabel.labels.chosen import places
 from greenlabel.labels.encoding import Labels, ScoreDecoder, calibrate, evenly
 from greenlabel.labels.offsets import class_offsets
 from greenlabel.operators.conjugate_gradients import TOLERANCE
@@ -111,7 +112,9 @@ class LabelledGraph:
         tested = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
         H = self.propagation.rough_leave_one_out(tested)
         H[~self.propagation.recognisable()[tested]] = 0
-        return class_offsets(H, labels.codes[tested], labels.counts, self.propagation.sampled_scores())
+        F, degree = self.propagation.sampled()
+        place = places(self.propagation.label_degrees(tested), degree)
+        return class_offsets(H, labels.codes[tested], labels.counts, F, place)
 
     @cached_property
     def temperature(self) -> float:
