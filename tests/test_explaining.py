@@ -55,15 +55,53 @@ def test_other_labels_have_other_influences(Model, blobs, few):
         assert_array_equal(found.labelled, np.flatnonzero(other >= 0))
 
 
-@pytest.mark.parametrize("remembered", [0, 2**23])
-def test_a_second_row_of_an_anchored_graph_needs_no_solve(monkeypatch, blobs, few, remembered):
-    monkeypatch.setattr("greenlabel.propagators.anchored.REMEMBERED_VALUES", remembered)
+def solved_columns(monkeypatch):
+    """How many columns are solved, one number for each time."""
+    solved, of_labels = [], AnchoredGreen.of_labels
+
+    def counted(self, Z, *words):
+        solved.append(Z.shape[0])
+        return of_labels(self, Z, *words)
+
+    monkeypatch.setattr(AnchoredGreen, "of_labels", counted)
+    return solved
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_row_costs_a_column_until_the_labels_would_have_cost_as_much(monkeypatch, blobs, few, is_new):
+    n_labels = int((few >= 0).sum())
     model = AnchoredGreenClassifier(12, random_state=0).fit(blobs[0], few)
-    first, solved, of_labels = explain(model, 3), [], AnchoredGreen.of_labels
-    monkeypatch.setattr(AnchoredGreen, "of_labels", lambda *words: solved.append(1) or of_labels(*words))
-    assert_array_equal(explain(model, [3, 4]).influence[:1], first.influence)
-    assert_array_equal(explain(model, X=blobs[0][[3]]).influence, explain(model, X=blobs[0][[3, 4]]).influence[:1])
-    assert bool(solved) == (remembered == 0)
+    solved = solved_columns(monkeypatch)
+    for row in range(60):
+        explain(model, X=blobs[0][[row]]) if is_new else explain(model, row)
+    assert solved == [1] * (n_labels - 1) + [n_labels]
+    model.relabel(np.where(np.arange(60) == np.flatnonzero(few >= 0)[0], -1, few))
+    solved.clear()
+    explain(model, [3, 4])
+    assert solved == [2]
+
+
+def test_labels_that_are_too_many_to_remember_are_solved_each_time(monkeypatch, blobs, few):
+    monkeypatch.setattr("greenlabel.propagators.anchored.REMEMBERED_VALUES", 0)
+    model = AnchoredGreenClassifier(12, random_state=0).fit(blobs[0], few)
+    solved, n_labels = solved_columns(monkeypatch), int((few >= 0).sum())
+    first, second = (explain(model, np.arange(30)).influence for _ in range(2))
+    assert solved == [n_labels, n_labels]
+    assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("n_anchors", [12, 40])
+def test_solved_for_rows_or_for_labels_influences_are_the_same(monkeypatch, blobs, few, n_anchors):
+    """Of a dense system and of a sparse one, for rows of the fit, labelled ones among them, and for new ones."""
+    monkeypatch.setattr("greenlabel.graph.mixing.DENSE_ANCHORS", 20)
+    model = AnchoredGreenClassifier(n_anchors, random_state=0).fit(blobs[0], few)
+    assert model.operator_.is_direct == (n_anchors == 12)
+    rows, new = np.r_[np.flatnonzero(few >= 0)[:2], 10, 50], blobs[0][:5] + 0.2
+    by_rows = [explain(model, rows).influence, explain(model, X=new).influence]
+    explain(model, np.arange(60))  # from here on by labels
+    for one, influence in zip(by_rows, (explain(model, rows).influence, explain(model, X=new).influence), strict=True):
+        assert_allclose(one, influence, atol=1e-10 * np.abs(influence).max())
+    is_sum_of_influences(explain(model, rows), model.scores_[rows])
 
 
 def test_influences_on_new_rows_add_up_to_their_scores(GraphModel, blobs, few, rng):

@@ -160,6 +160,7 @@ class AnchoredPropagation(Propagation):
     propagator: AnchoredPropagator
     _left_out: tuple[Ints, Floats] | None = None  # rows that were asked for last, and their scores
     _of_each_label: list[Floats] | None = None  # coefficients
+    _n_asked = 0  # rows that were explained without them
 
     def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
         self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
@@ -274,27 +275,40 @@ class AnchoredPropagation(Propagation):
         return labelled, index[labelled]
 
     def influence(self, rows: Ints) -> Floats:
-        Z = self._mixing_of(rows)
-        F = np.hstack([Z @ C for C in self._label_coefficients()])
+        F = self._influence(self._mixing_of(rows))
         labelled, index = self._labelled_among(rows)
         F[labelled, index] += self.propagator.operator.own
         return F
 
     def influence_on_new_rows(self, X: Any) -> Floats:
-        near = self.propagator.graph.anchor_search.near(ArrayBlocks(X)).keep()
-        steps = (replace(self._new_rows, C=C) for C in self._label_coefficients())
-        return np.hstack([near.collect(step, np.empty((0, step.C.shape[1]))) for step in steps])
+        search = self.propagator.graph.anchor_search
+        found = search.near(ArrayBlocks(X)).take(np.arange(X.shape[0]))
+        return self._influence(Near.joined([near for _, near in found]).matrix(search.m))
+
+    def _influence(self, Z: sp.csr_array) -> Floats:
+        """z_i' C_l of rows and labels, which is z_l' C_i: the system is solved for the fewer of the two.
+
+        Rows are often explained one after the other, so what was solved for them counts: when it is as much as the
+        labels would have been, these are solved, and remembered.
+        """
+        n_labels, m = len(self.labels.rows), self.propagator.graph.m
+        if self._of_each_label is None and self._n_asked + Z.shape[0] < n_labels:
+            self._n_asked += Z.shape[0]
+            of_labels = self.labelled.matrix(m)
+            parts = [Z[part] for part in in_parts(np.arange(Z.shape[0]))]
+            return np.vstack([np.empty((0, n_labels)), *((of_labels @ self._coefficients(part)).T for part in parts)])
+        return np.hstack([Z @ C for C in self._label_coefficients()])
+
+    def _coefficients(self, Z: sp.csr_array) -> Floats:
+        """C (m, l) of labels on the rows of Z, each a class of its own."""
+        return self.propagator.operator.of_labels(Z, np.arange(Z.shape[0]), Z.shape[0], EXACT)
 
     def _label_coefficients(self) -> Iterable[Floats]:
-        """C (m, l) of labels that are each a class of their own, some labels at a time.
-
-        Remembered where they are few numbers: rows are explained one after the other, each by the same labels.
-        """
+        """The same of the labels, some at a time; remembered where they are few numbers."""
         if self._of_each_label is not None:
             return self._of_each_label
-        Z, operator = self.labelled.matrix(self.propagator.graph.m), self.propagator.operator
-        parts = in_parts(np.arange(len(self.labels.rows)))
-        found = (operator.of_labels(Z[part], np.arange(len(part)), len(part), EXACT) for part in parts)
+        Z = self.labelled.matrix(self.propagator.graph.m)
+        found = (self._coefficients(Z[part]) for part in in_parts(np.arange(len(self.labels.rows))))
         if self.propagator.graph.m * len(self.labels.rows) > REMEMBERED_VALUES:
             return found
         self._of_each_label = list(found)
