@@ -66,7 +66,7 @@ def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats
 
 def label_weights(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats) -> Iterator[Floats]:
     """w (l,): how much of the data each label may stand for, 1 on average; the likeliest last."""
-    is_recognisable: Bools = H.any(axis=1)
+    is_recognisable = np.asarray(H.any(axis=1))
     if len(F) and is_recognisable.any() and is_drawn_by_class(counts):
         yield weights_of_classes(H, codes, is_recognisable, counts, F)
     else:
