@@ -1,5 +1,7 @@
 """The influence of every label: exact, whatever the classifier, for fitted rows and for new ones."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -75,10 +77,35 @@ def test_a_row_costs_a_column_until_the_labels_would_have_cost_as_much(monkeypat
     for row in range(60):
         explain(model, X=blobs[0][[row]]) if is_new else explain(model, row)
     assert solved == [1] * (n_labels - 1) + [n_labels]
-    model.relabel(np.where(np.arange(60) == np.flatnonzero(few >= 0)[0], -1, few))
-    solved.clear()
-    explain(model, [3, 4])
-    assert solved == [2]
+
+
+def test_after_another_label_only_its_own_column_is_solved(monkeypatch, blobs, few):
+    first, fresh = few.copy(), np.array([50, 51])
+    first[fresh] = -1
+    model = AnchoredGreenClassifier(12, random_state=0, mu=1e-3).fit(blobs[0], first)
+    explain(model, np.arange(60))
+    for rows in (fresh[:1], fresh):  # one more, then another one
+        changed = first.copy()
+        changed[rows] = blobs[1][rows]
+        model.relabel(changed)
+        solved = solved_columns(monkeypatch)
+        found = explain(model, np.arange(60)).influence
+        assert solved == [1]
+        expected = AnchoredGreenClassifier(12, random_state=0, mu=1e-3).fit(blobs[0], changed)
+        assert_allclose(found, explain(expected, np.arange(60)).influence, atol=1e-12)
+    model.relabel(first)
+    solved = solved_columns(monkeypatch)
+    is_sum_of_influences(explain(model, ROWS), model.scores_[ROWS])
+    assert solved == []
+
+
+def test_what_was_solved_to_explain_rows_is_no_part_of_a_saved_model(blobs, few):
+    model = AnchoredGreenClassifier(12, random_state=0).fit(blobs[0], few)
+    expected = explain(model, np.arange(60)).influence
+    restored = pickle.loads(pickle.dumps(model))
+    assert model.propagator_.known.C.shape == (12, 12)
+    assert restored.propagator_.known.C.shape == (12, 0)
+    assert_allclose(explain(restored, np.arange(60)).influence, expected, atol=1e-12)
 
 
 def test_labels_that_are_too_many_to_remember_are_solved_each_time(monkeypatch, blobs, few):
