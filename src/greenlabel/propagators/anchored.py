@@ -5,7 +5,7 @@
 C (m, c) coefficients     Z (n, m) mixing weights     F (n, c) scores
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -27,15 +27,14 @@ from greenlabel.operators.predictions import Classes, Probabilities, Reached, Sc
 from greenlabel.operators.repeated import LonePoint
 from greenlabel.propagators.anchored_graph import AnchoredGraph, AnchorSearch
 from greenlabel.propagators.base import (
-    EXACT,
     ROUGH,
     Predictor,
     Propagation,
     Propagator,
-    in_parts,
     unlabelled_sample,
 )
 from greenlabel.propagators.candidates import Candidates
+from greenlabel.propagators.influences import Influences
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -45,7 +44,6 @@ ANCHORED_SHIFT = 0.03  # mu="auto": n mu, where all degrees are 1; a tenth or te
 SHIFT_ANCHORS = 8192  # with more anchors a label has more of them to cross: n mu falls with their square root
 CHOICE_ROWS = 500  # labelled rows by which mu is chosen
 CHOICE_WORK = 500_000  # anchors of a sparse system times these rows
-REMEMBERED_VALUES = 2**23  # coefficients of single labels that are kept: 64 MB
 
 
 def anchored_candidates(graph: AnchoredGraph, mu: float | str) -> "AnchoredCandidates":
@@ -90,45 +88,19 @@ class AnchoredCandidates(Candidates):
         return chosen.solved_to(tolerance)
 
 
-@dataclass(frozen=True)
-class KnownLabels:
-    """Coefficients of single labels that were solved to explain rows: after one more label, only its own are new."""
-
-    rows: Ints  # (l,) ascending
-    C: Floats  # (m, l)
-
-    @classmethod
-    def none(cls, m: int) -> "KnownLabels":
-        return cls(np.empty(0, np.intp), np.empty((m, 0)))
-
-    def is_new(self, rows: Ints) -> Bools:
-        return ~np.isin(rows, self.rows)
-
-    def changed_to(self, rows: Ints, new: Iterable[Floats]) -> "KnownLabels":
-        """Those of labels on these rows, ``new`` in turn of the ones that are not known."""
-        is_new = self.is_new(rows)
-        C = np.empty((len(self.C), len(rows)))
-        C[:, ~is_new] = self.C[:, np.searchsorted(self.rows, rows[~is_new])]
-        C[:, is_new] = np.hstack([np.empty((len(self.C), 0)), *new])
-        return KnownLabels(rows, C)
-
-
 class AnchoredPropagator(Propagator):
     """An anchored graph and its Green operator."""
 
     graph: AnchoredGraph
     operator: AnchoredGreen
-    known: KnownLabels
+    influences: Influences
 
     def __init__(self, graph: AnchoredGraph, gram: Any, mu: float):
         """``gram`` is Z'Z of the graph, dense or sparse."""
         self.graph, self.mu, self.n, self.n_components = graph, mu, graph.n, graph.n_components
         self.k = graph.anchor_search.k
         self.operator = AnchoredGreen(self._system(gram, graph.n * mu), graph.mixing_matrix)
-        self.known = KnownLabels.none(graph.m)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"known": KnownLabels.none(self.graph.m)}
+        self.influences = Influences(self.operator, graph.m, bool((graph.component < 0).any()))
 
     def _system(self, gram: Any, shift: float) -> Any:
         graph = self.graph
@@ -187,7 +159,6 @@ class AnchoredPropagation(Propagation):
 
     propagator: AnchoredPropagator
     _left_out: tuple[Ints, Floats] | None = None  # rows that were asked for last, and their scores
-    _n_asked = 0  # rows that were explained without solving for the labels
 
     def __init__(self, propagator: AnchoredPropagator, labels: Labels, labelled: Near, tolerance: float = TOLERANCE):
         self.propagator, self.labels, self.labelled, self.tolerance = propagator, labels, labelled, tolerance
@@ -313,28 +284,8 @@ class AnchoredPropagation(Propagation):
         return self._influence(Near.joined([near for _, near in found]).matrix(search.m))
 
     def _influence(self, Z: sp.csr_array) -> Floats:
-        """z_i' C_l of rows and labels, which is z_l' C_i: the system is solved for the fewer of the two.
-
-        Rows are often explained one after the other, so what was solved for them counts: when it is as much as the
-        labels would have been, these are solved. They are remembered where they are few numbers.
-        """
-        labels, labelled, known = self.labels.rows, self.labelled.matrix(self.propagator.graph.m), self.propagator.known
-        n_solved, is_new = self._n_asked + Z.shape[0], known.is_new(labels)
-        if n_solved < np.count_nonzero(is_new):
-            self._n_asked = n_solved
-            by_rows = [(labelled @ C).T for C in self._coefficients(Z)]
-            return np.vstack([np.empty((0, len(labels))), *by_rows])
-        if labelled.shape[0] * labelled.shape[1] > REMEMBERED_VALUES:
-            return np.hstack([Z @ C for C in self._coefficients(labelled)])
-        if is_new.any() or len(labels) < len(known.rows):
-            known = known.changed_to(labels, self._coefficients(labelled[is_new]))
-            self.propagator.known = known
-        return np.asarray(Z @ known.C)
-
-    def _coefficients(self, Z: sp.csr_array) -> Iterator[Floats]:
-        """C (m, l) of labels on the rows of Z, each a class of its own, some at a time."""
-        for part in in_parts(np.arange(Z.shape[0])):
-            yield self.propagator.operator.of_labels(Z[part], np.arange(len(part)), len(part), EXACT)
+        labelled = self.labelled.matrix(self.propagator.graph.m)
+        return self.propagator.influences.of(self.labels.rows, labelled, Z)
 
     def predictor(self) -> AnchoredPredictor:
         graph = self.propagator.graph
