@@ -156,7 +156,7 @@ def rows(r: Results) -> list[tuple[str, str, str, str]]:
         ),
         ("recall of the approximate neighbours, MNIST", ">= 0.97", ">= 0.99", f"{green['recall']:.3f}"),
         (
-            "`explain` of 100 rows there, after other labels, once more and after one more label; of one row after others",
+            "`explain` of 100 rows there, after other labels, once more, after one more label; of one row after others",
             "<= 3 s",
             "",
             explained,

@@ -102,7 +102,7 @@ def dense_propagation(graph, labels, F):
 
     propagation.leave_one_out = leave_one_out
     degree = graph.Z.toarray().astype(float) @ graph.kernel.mass
-    propagation.label_degrees = lambda indices: degree[labels.rows[indices]]
+    propagation.label_densities = lambda indices: degree[labels.rows[indices]]
     propagation.sampled = lambda: tuple(np.delete(values, labels.rows, axis=0) for values in (F, degree))
     return propagation
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize_scalar
 from scipy.stats import rankdata
 
 from greenlabel import AnchoredGreenClassifier, GreenClassifier, suggest
@@ -22,13 +21,13 @@ def test_a_place_is_how_many_of_the_others_are_smaller():
 
 
 def test_places_of_all_rows_have_mean_0_and_variance_1(rng):
-    degree = rng.exponential(size=2000)
-    place = places(degree, degree)
-    assert_allclose(place, np.sqrt(12) * ((rankdata(degree) - 0.5) / 2000 - 0.5), atol=1e-12)
+    density = rng.exponential(size=2000)
+    place = places(density, density)
+    assert_allclose(place, np.sqrt(12) * ((rankdata(density) - 0.5) / 2000 - 0.5), atol=1e-12)
     assert_allclose([place.mean(), place.var()], [0, 1], atol=1e-5)
 
 
-def test_what_rounding_adds_to_a_degree_is_no_order(rng):
+def test_what_rounding_adds_to_a_density_is_no_order(rng):
     others = rng.integers(1, 5, 300).astype(float)
     known = np.array([1.0, 2.0, 3.0, 4.0])
     noise = 1 + 1e-14 * rng.normal(size=300)
@@ -38,24 +37,33 @@ def test_what_rounding_adds_to_a_degree_is_no_order(rng):
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 60), shift=st.floats(-1.7, 1.7))
 def test_the_weights_are_the_minimum_of_the_formula(seed, n, shift):
-    z = np.clip(np.random.default_rng(seed).normal(shift, 0.5, n), -np.sqrt(3), np.sqrt(3))
-    w = representative_weights(z)
-    best = minimize_scalar(lambda b: n * np.log(np.exp(-b * z).sum()) + b * b / 2, (-1, 1))
-    assert_allclose(w, n * np.exp(-best.x * z) / np.exp(-best.x * z).sum(), rtol=1e-4)
+    place = np.clip(np.random.default_rng(seed).normal(shift, 0.5, n), -np.sqrt(3), np.sqrt(3))
+    w = representative_weights(place)
+    slopes = np.linspace(-1, 1, 20_001)
+    J = n * np.log(np.exp(-np.outer(slopes, place)).sum(axis=1)) + slopes**2 / 2
+    slope = slopes[J.argmin()]
+    assert_allclose(w, n * np.exp(-slope * place) / np.exp(-slope * place).sum(), rtol=1e-3)
     assert_allclose(w.mean(), 1)
 
 
+def test_a_few_labels_that_differ_from_the_others_do_not_stand_for_everything():
+    place = np.r_[np.full(99, 1.7), -1.7]  # the one label at the other end would count as all others together
+    w = representative_weights(place)
+    assert_allclose(w[-1] / w[0], np.exp(2 * 1.7))
+    assert_allclose(representative_weights(-place), w)
+
+
 def test_with_these_weights_many_labels_have_the_place_of_all_rows(rng):
-    z = rng.uniform(-np.sqrt(3), 1, 400)
-    assert z.mean() < -0.2
-    w = representative_weights(z)
-    assert abs(w @ z / w.sum()) < 0.003
-    assert (np.diff(w[np.argsort(z)]) > 0).all()
+    place = rng.uniform(-np.sqrt(3), 1, 400)
+    assert place.mean() < -0.2
+    w = representative_weights(place)
+    assert abs(w @ place / w.sum()) < 0.003
+    assert (np.diff(w[np.argsort(place)]) > 0).all()
 
 
 def test_labels_at_random_stand_for_nearly_equal_parts(rng):
-    z = rng.uniform(-np.sqrt(3), np.sqrt(3), 1000)
-    assert_allclose(representative_weights(z), 1, atol=0.2)
+    place = rng.uniform(-np.sqrt(3), np.sqrt(3), 1000)
+    assert_allclose(representative_weights(place), 1, atol=0.2)
     assert_array_equal(representative_weights(np.zeros(5)), np.ones(5))
 
 
@@ -64,7 +72,7 @@ def test_labels_that_are_all_at_one_end_stand_for_equal_parts():
     assert_allclose(representative_weights(np.array([-np.sqrt(3)])), 1)
 
 
-# Degrees
+# Densities
 
 
 def labelled(n, rows):
@@ -73,7 +81,7 @@ def labelled(n, rows):
     return few
 
 
-def test_the_degree_of_a_row_is_its_similarity_to_all_others(rng):
+def test_the_density_around_a_row_is_its_similarity_to_all_others(rng):
     X = np.repeat(rng.normal(size=(60, 3)), rng.integers(1, 4, 60), axis=0)
     rows = np.sort(rng.choice(len(X), 12, replace=False))
     model = GreenClassifier().fit(X, labelled(len(X), rows))
@@ -83,7 +91,7 @@ def test_the_degree_of_a_row_is_its_similarity_to_all_others(rng):
     nodes = graph.nodes.numbers(np.arange(len(X)))
     assert_array_equal(nodes, nodes[first])  # equal rows are one node
     degree = graph.S.toarray().sum(axis=1)[nodes]
-    assert_allclose(propagation.label_degrees(np.arange(12)), degree[rows])
+    assert_allclose(propagation.label_densities(np.arange(12)), degree[rows])
     F, of_sample = propagation.sampled()
     others = unlabelled_sample(propagation.labels)
     assert_allclose(of_sample, degree[others])
@@ -97,7 +105,7 @@ def test_on_anchors_it_is_how_many_rows_these_hold(rng, memory_limit):
     model = AnchoredGreenClassifier(40, random_state=0, memory_limit=memory_limit).fit(X, labelled(300, rows))
     Z, propagation = model.operator_.Z.toarray(), model.fitted_.propagation
     degree = Z @ Z.sum(axis=0)
-    assert_allclose(propagation.label_degrees(np.array([3, 0, 7])), degree[rows[[3, 0, 7]]])
+    assert_allclose(propagation.label_densities(np.array([3, 0, 7])), degree[rows[[3, 0, 7]]])
     F, of_sample = propagation.sampled()
     others = unlabelled_sample(propagation.labels)
     assert_allclose(of_sample, degree[others])
@@ -142,7 +150,7 @@ def test_suggested_labels_of_a_wide_class_do_not_take_the_rows_of_the_class_with
     assert np.mean(y[few != -1] == 0) > 0.7  # the wide class: half of the rows, most of the labels
     known = few != -1
     assert np.mean((model.transduction_ == y)[~known]) > 0.52
-    monkeypatch.setattr(offsets, "representative_weights", lambda z: np.ones(len(z)))
+    monkeypatch.setattr(offsets, "representative_weights", lambda place: np.ones(len(place)))
     model.relabel(few)
     assert np.mean((model.transduction_ == y)[~known]) < 0.48
     assert np.mean(model.transduction_[~known] == 0) > 0.9

@@ -112,8 +112,8 @@ class LabelledGraph:
         tested = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
         H = self.propagation.rough_leave_one_out(tested)
         H[~self.propagation.recognisable()[tested]] = 0
-        F, degree = self.propagation.sampled()
-        place = places(self.propagation.label_degrees(tested), degree)
+        F, density = self.propagation.sampled()
+        place = places(self.propagation.label_densities(tested), density)
         return class_offsets(H, labels.codes[tested], labels.counts, F, place)
 
     @cached_property

@@ -48,8 +48,8 @@ class SketchModel:
         joined = np.asarray(of_labels @ reach.sum(axis=1)) > (1 + ROUNDING) * own  # by a label other than its own
         left_out = np.asarray(of_labels @ C)
         left_out[np.arange(len(labels.rows)), labels.codes] -= own - constant
-        F, degree = _sampled(Z, C, is_reached, kernel.mass, labels)
-        place = places(np.asarray(of_labels @ kernel.mass)[tested], degree)
+        F, density = _sampled(Z, C, is_reached, kernel.mass, labels)
+        place = places(np.asarray(of_labels @ kernel.mass)[tested], density)
         recognisable = joined & (labels.counts[labels.codes] > 1)  # others count for the size of their class alone
         H = np.where(recognisable[:, None], left_out, 0.0)[tested]
         offsets = class_offsets(H, labels.codes[tested], labels.counts, F, place)
@@ -67,7 +67,7 @@ class SketchModel:
 
 
 def _sampled(Z: sp.csr_array, C: Floats, is_reached: Bools, mass: Floats, labels: Labels) -> tuple[Floats, Floats]:
-    """F of some unlabelled rows that a label reaches, and their degrees."""
+    """F of some unlabelled rows that a label reaches, and their densities."""
     rows = np.setdiff1d(evenly(np.arange(labels.n), SAMPLED_ROWS), labels.rows)
     part = Z[rows]
     part = part[np.asarray(part @ is_reached.astype(float)) > 0]

@@ -52,7 +52,7 @@ def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats
 
     counts (c,) : all labels of each class, also those that are not among the l
     F (r, c) : scores of unlabelled rows, which show the shares of the classes in the data
-    place (l,) : of the labelled rows in the order of degrees, by ``chosen.places``
+    place (l,) : of the labelled rows in the order of densities, by ``chosen.places``
     """
     offsets: Floats = np.zeros(H.shape[1])
     with one_thread():  # two threads would round differently
@@ -65,13 +65,17 @@ def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats
 
 
 def label_weights(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats) -> Iterator[Floats]:
-    """w (l,): how much of the data each label may stand for, 1 on average; the likeliest last."""
+    """w (l,): how much of the data each label may stand for, 1 on average, the likeliest last.
+
+    Offsets have to be clear with each of them, and are those of the last.
+    """
     is_recognisable = np.asarray(H.any(axis=1))
     if len(F) and is_recognisable.any() and is_drawn_by_class(counts):
         yield weights_of_classes(H, codes, is_recognisable, counts, F)
     else:
         yield np.ones(len(codes))
-        yield representative_weights(place)
+        if place.any():
+            yield representative_weights(place)
 
 
 def weights_of_classes(H: Floats, codes: Ints, is_recognisable: Bools, counts: Ints, F: Floats) -> Floats:

@@ -214,7 +214,7 @@ class AnchoredPropagation(Propagation):
         F, is_reached = self._new_rows.with_reach(range(len(near)), near)
         return F[is_reached], (near.matrix(graph.m) @ graph.mass)[is_reached]
 
-    def label_degrees(self, indices: Ints) -> Floats:
+    def label_densities(self, indices: Ints) -> Floats:
         graph = self.propagator.graph
         return np.asarray(self.labelled.pick(indices).matrix(graph.m) @ graph.mass)
 

@@ -135,10 +135,10 @@ class Propagation:
         return decoder.probabilities(self.scores, self.reached)
 
     def sampled(self) -> tuple[Floats, Floats]:
-        """F of a sample of the unlabelled rows that are reached, and their degrees."""
+        """F of a sample of the unlabelled rows that are reached, and their densities."""
         raise NotImplementedError
 
-    def label_degrees(self, indices: Ints) -> Floats:
+    def label_densities(self, indices: Ints) -> Floats:
         """How much there is around some labelled rows: their similarity to all, or how many rows their anchors hold."""
         raise NotImplementedError
 

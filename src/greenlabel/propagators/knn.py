@@ -192,12 +192,12 @@ class KnnPropagation(Propagation):
     def sampled(self) -> tuple[Floats, Floats]:
         rows = unlabelled_sample(self.labels)
         rows = rows[self.reached[rows]]
-        return self.scores[rows], self._degrees(rows)
+        return self.scores[rows], self._densities(rows)
 
-    def label_degrees(self, indices: Ints) -> Floats:
-        return self._degrees(self.labels.rows[indices])
+    def label_densities(self, indices: Ints) -> Floats:
+        return self._densities(self.labels.rows[indices])
 
-    def _degrees(self, rows: Ints) -> Floats:
+    def _densities(self, rows: Ints) -> Floats:
         return np.asarray(self.propagator.degree[self.propagator.graph.nodes.numbers(rows)])
 
     def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:

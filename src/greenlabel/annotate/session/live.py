@@ -142,12 +142,12 @@ class LivePropagation(Propagation):
         if self.propagator.row_component is not None:
             holds_label = reached_components(self.label_components(), self.propagator.n_components, slice(None))
             rows = rows[holds_label[self.propagator.components_of(rows)]]
-        return np.asarray(self.propagator.mixed(rows) @ self.C), self._degrees(rows)
+        return np.asarray(self.propagator.mixed(rows) @ self.C), self._densities(rows)
 
-    def label_degrees(self, indices: Ints) -> Floats:
-        return self._degrees(self.labels.rows[indices])
+    def label_densities(self, indices: Ints) -> Floats:
+        return self._densities(self.labels.rows[indices])
 
-    def _degrees(self, rows: Ints) -> Floats:
+    def _densities(self, rows: Ints) -> Floats:
         return np.asarray(self.propagator.mixed(rows) @ self.propagator.kernel.mass)
 
     def influence(self, rows: Ints) -> Floats:
