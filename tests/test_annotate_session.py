@@ -500,6 +500,18 @@ def answer(session, y):
     return asked
 
 
+def test_equal_rows_whose_labels_contradict_are_asked_for_again(start, rng):
+    X = np.concatenate([np.zeros((40, 3)), rng.normal(size=(20, 3)) + 9]).astype(np.float32)
+    session = start(of=MemorySource(X, ["a", "b"]))
+    for row, of in ((0, 0), (50, 1), (51, 1), (1, 1)):
+        session.act(action("label", rows=[row], of=of))
+    (asked,) = (one for one in session.queue(4) if one["row"] < 40 and not one["audit"])
+    assert asked["covers"] == 38
+    assert asked["reason"].startswith("equals labelled rows, which do not decide yet")
+    session.act(action("label", rows=[2, 3], of=1))
+    assert not [one for one in session.queue(4) if one["row"] < 40 and not one["audit"]]
+
+
 def test_the_queue_asks_one_row_in_five_at_random(start, blobs):
     session, y = start(), blobs[1]
     asked = [answer(session, y) for _ in range(40)]

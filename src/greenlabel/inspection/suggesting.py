@@ -10,7 +10,6 @@ n rows     m anchors     Z (n, m) mixing weights     p (r, c) probabilities of s
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,8 +27,9 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
+from greenlabel.inspection.asking import Sketch, rows_to_ask, stands_for
 from greenlabel.inspection.checks import check_model, check_rows, check_two_rows, is_a_model
-from greenlabel.inspection.coverage import Kernel, Pick, copies, margins, next_rows, trust
+from greenlabel.inspection.coverage import margins, trust
 from greenlabel.inspection.printing import ListAsTable, Table
 from greenlabel.inspection.sketch import MAX_ANCHORS, graph_sketch, heaviest, sketch
 from greenlabel.inspection.sketch_model import SketchModel
@@ -63,72 +63,6 @@ class Suggestions(ListAsTable[Suggestion]):
     def as_table(self) -> Table:
         lines = [(one.row, one.covers, " or ".join(map(str, one.between)), one.reason) for one in self]
         return ("row", "covers", "between", "reason"), lines
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """Rows on a small anchored graph, and its kernel."""
-
-    Z: sp.csr_array
-    kernel: Kernel
-    copy: Ints  # (n,) a number for each different row of Z
-    nodes: AllDistinct | None  # which rows are equal; None where that is not known, and rows of Z have to tell
-
-    @classmethod
-    def of(cls, Z: sp.csr_array, gram: Floats | None = None, nodes: AllDistinct | None = None) -> "Sketch":
-        kernel = Kernel.of((Z.T @ Z).toarray() if gram is None else gram)
-        return cls(Z, kernel, copies(Z), nodes)
-
-    def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
-        """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
-        if self._of_row is None:
-            return _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, excluded, self.copy))
-        left_out = self._copies(labelled, excluded)
-        left_out[excluded] = True
-        rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out, self.copy))
-        if len(rows) == n:
-            return rows
-        seen = np.concatenate([labelled, rows])
-        return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
-
-    @property
-    def _of_row(self) -> Ints | None:
-        """(n,) a number for each different row; None where all are different."""
-        if self.nodes is None:
-            return self.copy
-        return self.nodes.of_row if isinstance(self.nodes, Nodes) else None
-
-    @cached_property
-    def _first(self) -> Ints:
-        """(u,) the first of each of the different rows."""
-        assert self._of_row is not None
-        return first_of_each(self._of_row, np.arange(len(self._of_row)))
-
-    def _copies(self, labelled: Ints, excluded: Ints) -> Bools:
-        """Rows that equal a labelled one, or that equal one before them that may come."""
-        of_row = self._of_row
-        assert of_row is not None
-        first = self._first.copy()
-        if len(excluded):
-            first = first_of_each(of_row, np.delete(np.arange(len(of_row)), excluded))
-        first[of_row[labelled]] = -1
-        are_copies = np.ones(len(of_row), bool)
-        are_copies[first[first >= 0]] = False
-        return are_copies
-
-    def mass_without(self, labelled: Ints) -> Floats:
-        """The rows (m,) for which each anchor stands, without labelled ones and what equals them."""
-        is_known = np.zeros(int(self.copy.max()) + 1, bool)
-        is_known[self.copy[labelled]] = True
-        known = self.Z[np.flatnonzero(is_known[self.copy])]
-        return np.maximum(self.kernel.mass - np.bincount(known.indices, known.data, len(self.kernel.mass)), 0)
-
-
-def first_of_each(of_row: Ints, rows: Ints) -> Ints:
-    """The first of some rows, which ascend, with each number ``of_row``; -1 where none of them has it."""
-    first = np.full(int(of_row.max()) + 1, -1)
-    first[of_row[rows[::-1]]] = rows[::-1]  # the last one that is written stays
-    return first
 
 
 def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: Any = None) -> Suggestions:
@@ -186,27 +120,13 @@ def suggest_with_labels(
     look = sketch_of(model, seed)
     small = SketchModel.of(look.kernel, look.Z, labels) if _has_many_anchors(fitted) else None
     margin = _margins(fitted) if small is None else small.margins(look.Z)
-    rows = look.next_rows(n, labels.rows, trust(labels.codes) * margin, excluded)
-    counts = stands_for(look, labels.rows, rows)
+    rows, counts, n_again = rows_to_ask(look, n, labels.rows, labels.codes, trust(labels.codes) * margin, excluded)
     p, is_reached = _probabilities(fitted, rows) if small is None else _likely(fitted, rows, small, look.Z[rows])
+    reasons = reasons_of(counts, n_again, p, is_reached, classes)
     return Suggestions(
-        Suggestion(row, reason(count, of_row, reached, classes), count, between(of_row, classes))
-        for row, count, of_row, reached in zip(rows.tolist(), counts, p, is_reached, strict=True)
+        Suggestion(row, reason, count, between(of_row, classes))
+        for row, reason, count, of_row in zip(rows.tolist(), reasons, counts, p, strict=True)
     )
-
-
-def _rows_of(picks: list[Pick]) -> Ints:
-    return np.array([pick.row for pick in picks], np.intp)
-
-
-def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
-    """How many rows each of these is closest to, among them and the labelled ones; each is at least itself."""
-    kernel = look.kernel
-    nearness = kernel.correlations_with(look.Z[rows])
-    is_closest = nearness.max(axis=1, initial=0) > kernel.correlations_with(look.Z[labelled]).max(axis=1, initial=0)
-    best = nearness.argmax(axis=1) if len(rows) else np.zeros(len(nearness), int)
-    counts = np.bincount(best[is_closest], look.mass_without(labelled)[is_closest], len(rows))
-    return [max(1, round(count)) for count in counts.tolist()]
 
 
 def _has_many_anchors(fitted: Any) -> bool:
@@ -362,3 +282,12 @@ def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> st
     if margins(p[None])[0] < UNDECIDED:
         return f"{first} or {second}? decides for {_like_it(count)}"
     return f"far from the labels, probably {first}; stands for {_like_it(count)}"
+
+
+def reasons_of(counts: list[int], n_again: int, p: Floats, is_reached: Bools, classes: NDArray[Any]) -> list[str]:
+    """Why each of some rows is worth a label, of which the first ``n_again`` equal labelled ones."""
+    again = [
+        f"equals labelled rows, which do not decide yet; stands for {_like_it(count)}" for count in counts[:n_again]
+    ]
+    others = zip(counts[n_again:], p[n_again:], is_reached[n_again:], strict=True)
+    return again + [reason(count, of_row, reached, classes) for count, of_row, reached in others]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from greenlabel.annotate.session.labels import State
 from greenlabel.annotate.session.live import LiveGraph, Solved
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
+from greenlabel.inspection.asking import Sketch, rows_to_ask
 from greenlabel.inspection.coverage import copies, margins, trust
-from greenlabel.inspection.suggesting import Sketch, between, reason, stands_for
+from greenlabel.inspection.suggesting import between, reasons_of
 from greenlabel.labels.encoding import Labels, evenly
 
 Floats = NDArray[np.floating]
@@ -143,13 +144,12 @@ class Coverage:
         sure = np.zeros(len(rows))
         if len(labels.classes) > 1:
             sure[: len(open_rows)] = trust(solved.labels.codes) * margins(p)
-        chosen = look.next_rows(n, labelled, sure, np.empty(0, np.intp))
-        counts = stands_for(look, labelled, chosen)
-        reached = solved.is_reached(rows[chosen])
+        chosen, counts, n_again = rows_to_ask(look, n, labelled, labels.codes, sure, np.empty(0, np.intp))
         ids, known = labels.classes, np.array([names[number] for number in labels.classes.tolist()])
+        reasons = reasons_of(counts, n_again, p[chosen], solved.is_reached(rows[chosen]), known)
         return [
-            Asked(int(rows[i]), reason(count, p[i], bool(is_reached), known), count, between(p[i], ids))
-            for i, count, is_reached in zip(chosen.tolist(), counts, reached, strict=True)
+            Asked(int(rows[i]), reason, count, between(p[i], ids))
+            for i, reason, count in zip(chosen.tolist(), reasons, counts, strict=True)
         ]
 
     def _sketch(self, rows: Ints) -> Sketch:

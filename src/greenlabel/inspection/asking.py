@@ -1,0 +1,128 @@
+"""Rows to ask for: those that cover most, of equal ones the first alone, unless their labels leave it undecided.
+
+n rows     m anchors     Z (n, m) mixing weights     l labels
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from greenlabel.graph.duplicates import AllDistinct, Nodes
+from greenlabel.inspection.coverage import Kernel, Pick, copies, next_rows
+from greenlabel.inspection.equal_rows import first_of_each, one_of_each, undecided_groups
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Rows on a small anchored graph, and its kernel."""
+
+    Z: sp.csr_array
+    kernel: Kernel
+    copy: Ints  # (n,) a number for each different row of Z
+    nodes: AllDistinct | None  # which rows are equal; None where that is not known, and rows of Z have to tell
+
+    @classmethod
+    def of(cls, Z: sp.csr_array, gram: Floats | None = None, nodes: AllDistinct | None = None) -> "Sketch":
+        kernel = Kernel.of((Z.T @ Z).toarray() if gram is None else gram)
+        return cls(Z, kernel, copies(Z), nodes)
+
+    def next_rows(self, n: int, labelled: Ints, sure: Floats | None, excluded: Ints) -> Ints:
+        """The rows to label next. Rows that equal a labelled one, or one before them, come when no others are left."""
+        if self._of_row is None:
+            return _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, excluded, self.copy))
+        left_out = self._copies(labelled, excluded)
+        left_out[excluded] = True
+        rows = _rows_of(next_rows(self.kernel, self.Z, n, labelled, sure, left_out, self.copy))
+        if len(rows) == n:
+            return rows
+        seen = np.concatenate([labelled, rows])
+        return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
+
+    def undecided(self, labelled: Ints, codes: Ints, excluded: Ints) -> Ints:
+        """Rows that equal labelled ones of these classes, and are worth a further label at once."""
+        if self._of_row is None:
+            return np.empty(0, np.intp)
+        groups = undecided_groups(self._sizes, self._of_row[labelled], codes)
+        if not len(groups):
+            return groups
+        may_come = np.ones(len(self._of_row), bool)
+        may_come[labelled] = may_come[excluded] = False
+        return one_of_each(groups, self._of_row, may_come)
+
+    def n_equal(self, rows: Ints, labelled: Ints) -> list[int]:
+        """How many rows without a label equal each of these, itself among them."""
+        if not len(rows):
+            return []
+        assert self._of_row is not None
+        is_known = np.bincount(self._of_row[labelled], minlength=len(self._sizes))
+        return (self._sizes - is_known)[self._of_row[rows]].tolist()
+
+    @property
+    def _of_row(self) -> Ints | None:
+        """(n,) a number for each different row; None where all are different."""
+        if self.nodes is None:
+            return self.copy
+        return self.nodes.of_row if isinstance(self.nodes, Nodes) else None
+
+    @cached_property
+    def _first(self) -> Ints:
+        """(u,) the first of each of the different rows."""
+        assert self._of_row is not None
+        return first_of_each(self._of_row, np.arange(len(self._of_row)))
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        """(u,) how many rows equal each of the different ones."""
+        assert self._of_row is not None
+        return np.bincount(self._of_row)
+
+    def _copies(self, labelled: Ints, excluded: Ints) -> Bools:
+        """Rows that equal a labelled one, or that equal one before them that may come."""
+        of_row = self._of_row
+        assert of_row is not None
+        first = self._first.copy()
+        if len(excluded):
+            first = first_of_each(of_row, np.delete(np.arange(len(of_row)), excluded))
+        first[of_row[labelled]] = -1
+        are_copies = np.ones(len(of_row), bool)
+        are_copies[first[first >= 0]] = False
+        return are_copies
+
+    def mass_without(self, labelled: Ints) -> Floats:
+        """The rows (m,) for which each anchor stands, without labelled ones and what equals them."""
+        is_known = np.zeros(int(self.copy.max()) + 1, bool)
+        is_known[self.copy[labelled]] = True
+        known = self.Z[np.flatnonzero(is_known[self.copy])]
+        return np.maximum(self.kernel.mass - np.bincount(known.indices, known.data, len(self.kernel.mass)), 0)
+
+
+def rows_to_ask(
+    look: Sketch, n: int, labelled: Ints, codes: Ints, sure: Floats, excluded: Ints
+) -> tuple[Ints, list[int], int]:
+    """The n rows to label next, how many rows each stands for, and how many of them, the first, equal labelled ones."""
+    again = look.undecided(labelled, codes, excluded)[:n]
+    known = np.concatenate([labelled, again])
+    rows = look.next_rows(n - len(again), known, sure, excluded)
+    counts = look.n_equal(again, labelled) + stands_for(look, known, rows)
+    return np.concatenate([again, rows]), counts, len(again)
+
+
+def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
+    """How many rows each of these is closest to, among them and the labelled ones; each is at least itself."""
+    kernel = look.kernel
+    nearness = kernel.correlations_with(look.Z[rows])
+    is_closest = nearness.max(axis=1, initial=0) > kernel.correlations_with(look.Z[labelled]).max(axis=1, initial=0)
+    best = nearness.argmax(axis=1) if len(rows) else np.zeros(len(nearness), int)
+    counts = np.bincount(best[is_closest], look.mass_without(labelled)[is_closest], len(rows))
+    return [max(1, round(count)) for count in counts.tolist()]
+
+
+def _rows_of(picks: list[Pick]) -> Ints:
+    return np.array([pick.row for pick in picks], np.intp)

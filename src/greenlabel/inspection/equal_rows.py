@@ -1,0 +1,48 @@
+"""Equal rows: which of them may come next.
+
+A label on a row says as much about all that equal it, so these come last. But equal rows may have different labels: who
+answers a survey alike need not be alike. So a group of them is undecided, and one of its rows comes first, while
+
+    n_g (l + 1) / n >= 2        it stands for two labels' worth of rows,
+    l_g + 1 <= n_g (l + 1) / n  one more would not be more than its share,
+    and no class leads among its labels by two.
+
+n rows, n_g of them in the group     l labels, l_g of them in the group
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
+
+DECIDED = 2  # labels by which a class has to lead; also the labels that a group has to be worth
+
+
+def first_of_each(of_row: Ints, rows: Ints) -> Ints:
+    """The first of some rows, which ascend, with each number ``of_row``; -1 where none of them has it."""
+    first = np.full(int(of_row.max()) + 1, -1)
+    first[of_row[rows[::-1]]] = rows[::-1]  # the last one that is written stays
+    return first
+
+
+def undecided_groups(size: Ints, group: Ints, codes: Ints) -> Ints:
+    """Groups that want another label, those first that are furthest behind their share.
+
+    size (u,) rows of each group     group, codes (l,) of the labels
+    """
+    groups, index = np.unique(group, return_inverse=True)
+    votes = np.zeros((len(groups), int(codes.max(initial=0)) + 2), np.int64)  # the last class has none
+    np.add.at(votes, (index, codes), 1)
+    second, first = np.partition(votes, -2, axis=1)[:, -2:].T
+    share, n = size[groups].astype(np.int64) * (len(codes) + 1), int(size.sum())  # in units of 1 / n
+    behind = share - votes.sum(axis=1) * n
+    is_undecided = (share >= DECIDED * n) & (behind >= n) & (first - second < DECIDED)
+    return groups[is_undecided][np.argsort(-behind[is_undecided], kind="stable")]
+
+
+def one_of_each(groups: Ints, of_row: Ints, may_come: Bools) -> Ints:
+    """The first row of each of these groups that may come, in the order of the groups; none of a group without one."""
+    rows = np.flatnonzero(np.isin(of_row, groups) & may_come)
+    first = first_of_each(of_row, rows)[groups]
+    return first[first >= 0]
