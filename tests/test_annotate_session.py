@@ -107,6 +107,17 @@ def dense_propagation(graph, labels, F):
     return propagation
 
 
+def test_densities_are_those_of_the_whole_weights(blobs):
+    graph, rows = LiveGraph(blobs[0], 0), np.array([7, 40, 90, 91, 200])
+    labels = Labels(240, np.arange(2), rows, np.array([0, 1, 0, 1, 1]))
+    propagation = live_module.LivePropagation(graph, labels, np.zeros((graph.m, 2)))
+    density = graph.Z.toarray().astype(float) @ graph.kernel.mass
+    assert_allclose(propagation.label_densities(np.array([3, 0, 4])), density[rows[[3, 0, 4]]])
+    F, of_sample = propagation.sampled()
+    assert_allclose(of_sample, np.delete(density, rows))
+    assert F.shape == (235, 2)
+
+
 def test_predictions_are_those_of_the_slow_way_after_every_label(start, blobs):
     session, y = start(), blobs[1]
     rows = np.random.default_rng(1).permutation(len(y))[:14]
@@ -507,7 +518,11 @@ def test_equal_rows_whose_labels_contradict_are_asked_for_again(start, rng):
         session.act(action("label", rows=[row], of=of))
     (asked,) = (one for one in session.queue(4) if one["row"] < 40 and not one["audit"])
     assert asked["covers"] == 38
-    assert asked["reason"].startswith("equals labelled rows, which do not decide yet")
+    assert asked["reason"].startswith("equals labelled rows, which want another label")
+    session.act(action("skip", row=asked["row"]))
+    assert not [one for one in session.queue(4) if one["row"] < 40 and not one["audit"]]  # nor any of its equals
+    session.act(action("undo"))
+    assert asked in session.queue(4)
     session.act(action("label", rows=[2, 3], of=1))
     assert not [one for one in session.queue(4) if one["row"] < 40 and not one["audit"]]
 

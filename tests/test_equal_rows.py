@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from greenlabel import AnchoredGreenClassifier, GreenClassifier, suggest
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, suggest
 from greenlabel.inspection.asking import Sketch
 from greenlabel.inspection.equal_rows import first_of_each, one_of_each, undecided_groups
 
@@ -92,14 +93,41 @@ def test_where_equal_rows_differ_suggested_ones_are_better_than_random_ones(monk
     assert np.mean([accuracy(*asked_for(X, y, 60), y) for X, y in sets]) < random - 0.02  # once each
 
 
-@pytest.mark.parametrize("Model", [GreenClassifier, AnchoredGreenClassifier])
-def test_copies_whose_labels_agree_are_asked_for_twice_at_most(Model):
-    """Half of the rows are one blank page, of one class."""
+@pytest.mark.parametrize(
+    ("Model", "times"), [(GreenClassifier, 2), (BlendedClassifier, 2), (AnchoredGreenClassifier, 1)]
+)
+def test_copies_whose_labels_agree_are_asked_for_twice_at_most(Model, times):
+    """Half of the rows are one blank page, of one class. An anchored graph does not know for sure what is equal."""
     rng = np.random.default_rng(0)
     X = np.concatenate([np.zeros((150, 4)), rng.normal(size=(150, 4)) + 5 * np.eye(4)[rng.integers(1, 3, 150)]])
     y = np.concatenate([np.zeros(150, int), X[150:, 1:3].argmax(axis=1) + 1])
     rows, _ = asked_for(X, y, 40, Model)
-    assert sum(row < 150 for row in rows) == 2
+    assert sum(row < 150 for row in rows) == times
+
+
+@pytest.mark.parametrize("anchors", [(50, 1), (2500, 5)])
+def test_rows_that_only_look_equal_on_anchors_are_not_said_to_be(anchors, rng):
+    X, few = rng.normal(size=(6000, 3)), np.full(6000, -1)
+    few[:600] = rng.integers(0, 2, 600)
+    model = AnchoredGreenClassifier(*anchors, mu=1e-3, class_offsets=None, random_state=0).fit(X, few)
+    assert not [one for one in suggest(model, 10) if "equals" in one.reason]
+
+
+def test_rows_of_a_given_graph_are_not_said_to_be_equal(rng):
+    ring = sp.diags_array([np.ones(19), np.ones(19)], offsets=[-1, 1])
+    few = np.full(800, -1)
+    few[rng.permutation(800)[:200]] = rng.integers(0, 2, 200)
+    model = GreenClassifier(graph="precomputed", class_offsets=None).fit(sp.block_diag([ring] * 40).tocsr(), few)
+    assert not [one for one in suggest(model, 10) if "equals" in one.reason]
+
+
+@pytest.mark.parametrize("excluded", [[], [4], [2, 9]])
+def test_a_row_that_is_asked_for_again_comes_once(excluded):
+    X, few = np.concatenate([np.zeros((8, 2)), np.ones((2, 2))]), np.full(10, -1)
+    few[[0, 1, 8]] = [0, 1, 1]
+    found = suggest(GreenClassifier().fit(X, few), 7, exclude=excluded)
+    assert "equals" in found[0].reason
+    assert sorted(one.row for one in found) == sorted({2, 3, 4, 5, 6, 7, 9} - set(excluded))
 
 
 def test_a_row_that_equals_labelled_ones_says_so():
@@ -112,7 +140,7 @@ def test_a_row_that_equals_labelled_ones_says_so():
     first, second = suggest(model, 2)
     assert first.row == frequent[2]
     assert first.covers == len(frequent) - 2
-    assert first.reason == f"equals labelled rows, which do not decide yet; stands for about {first.covers} rows"
+    assert first.reason == f"equals labelled rows, which want another label; stands for about {first.covers} rows"
     assert second.row not in frequent
     assert suggest(model, 1, exclude=[frequent[2]])[0].row == frequent[3]
     few[frequent[2:4]] = 1  # three against one

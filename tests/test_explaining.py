@@ -79,6 +79,22 @@ def test_a_row_costs_a_column_until_the_labels_would_have_cost_as_much(monkeypat
     assert solved == [1] * (n_labels - 1) + [n_labels]
 
 
+def test_after_the_labels_are_solved_rows_count_anew(monkeypatch, blobs, few):
+    model = AnchoredGreenClassifier(12, random_state=0, mu=1e-3).fit(blobs[0], few)
+    for row in range(5):
+        explain(model, row)
+    explain(model, np.arange(60))
+    others = np.where(few >= 0, -1, few)
+    rows = np.flatnonzero(few < 0)[::4]  # none of them had a label
+    others[rows] = blobs[1][rows]
+    solved = solved_columns(monkeypatch)
+    model.relabel(others).transduction_  # noqa: B018
+    solved.clear()
+    for row in range(len(rows) - 1):
+        explain(model, row)
+    assert solved == [1] * (len(rows) - 1)
+
+
 def test_after_another_label_only_its_own_column_is_solved(monkeypatch, blobs, few):
     first, fresh = few.copy(), np.array([50, 51])
     first[fresh] = -1

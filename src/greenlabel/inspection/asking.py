@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from greenlabel.graph.duplicates import AllDistinct, Nodes
 from greenlabel.inspection.coverage import Kernel, Pick, copies, next_rows
-from greenlabel.inspection.equal_rows import first_of_each, one_of_each, undecided_groups
+from greenlabel.inspection.equal_rows import first_of_each, n_unlabelled, one_of_each, undecided_groups
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -46,23 +46,21 @@ class Sketch:
         return np.concatenate([rows, _rows_of(next_rows(self.kernel, self.Z, n - len(rows), seen, sure, excluded))])
 
     def undecided(self, labelled: Ints, codes: Ints, excluded: Ints) -> Ints:
-        """Rows that equal labelled ones of these classes, and are worth a further label at once."""
-        if self._of_row is None:
+        """Rows that equal labelled ones of these classes, and want a further label. Rows of Z do not tell for sure."""
+        if not isinstance(self.nodes, Nodes):
             return np.empty(0, np.intp)
-        groups = undecided_groups(self._sizes, self._of_row[labelled], codes)
-        if not len(groups):
-            return groups
-        may_come = np.ones(len(self._of_row), bool)
+        of_row = self.nodes.of_row
+        groups = undecided_groups(self._sizes, of_row[labelled], codes)
+        may_come = np.ones(len(of_row), bool)
         may_come[labelled] = may_come[excluded] = False
-        return one_of_each(groups, self._of_row, may_come)
+        return one_of_each(groups, of_row, may_come) if len(groups) else groups
 
     def n_equal(self, rows: Ints, labelled: Ints) -> list[int]:
         """How many rows without a label equal each of these, itself among them."""
         if not len(rows):
             return []
         assert self._of_row is not None
-        is_known = np.bincount(self._of_row[labelled], minlength=len(self._sizes))
-        return (self._sizes - is_known)[self._of_row[rows]].tolist()
+        return n_unlabelled(self._sizes, self._of_row[rows], self._of_row[labelled])
 
     @property
     def _of_row(self) -> Ints | None:

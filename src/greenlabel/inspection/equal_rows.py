@@ -31,14 +31,18 @@ def undecided_groups(size: Ints, group: Ints, codes: Ints) -> Ints:
 
     size (u,) rows of each group     group, codes (l,) of the labels
     """
-    groups, index = np.unique(group, return_inverse=True)
-    votes = np.zeros((len(groups), int(codes.max(initial=0)) + 2), np.int64)  # the last class has none
-    np.add.at(votes, (index, codes), 1)
-    second, first = np.partition(votes, -2, axis=1)[:, -2:].T
+    groups, index, taken = np.unique(group, return_inverse=True, return_counts=True)
     share, n = size[groups].astype(np.int64) * (len(codes) + 1), int(size.sum())  # in units of 1 / n
-    behind = share - votes.sum(axis=1) * n
-    is_undecided = (share >= DECIDED * n) & (behind >= n) & (first - second < DECIDED)
-    return groups[is_undecided][np.argsort(-behind[is_undecided], kind="stable")]
+    behind = share - taken * n
+    large = np.flatnonzero((share >= DECIDED * n) & (behind >= n))
+    large = large[[lead(codes[index == one]) < DECIDED for one in large]]
+    return groups[large[np.argsort(-behind[large], kind="stable")]]
+
+
+def lead(codes: Ints) -> int:
+    """By how many labels the most frequent class is ahead of the next one; there is a label."""
+    first, second = np.sort(np.append(np.bincount(codes), 0))[:-3:-1]
+    return int(first - second)
 
 
 def one_of_each(groups: Ints, of_row: Ints, may_come: Bools) -> Ints:
@@ -46,3 +50,8 @@ def one_of_each(groups: Ints, of_row: Ints, may_come: Bools) -> Ints:
     rows = np.flatnonzero(np.isin(of_row, groups) & may_come)
     first = first_of_each(of_row, rows)[groups]
     return first[first >= 0]
+
+
+def n_unlabelled(size: Ints, group: Ints, of_labels: Ints) -> list[int]:
+    """Rows without a label in each of some groups; ``of_labels`` (l,) are the groups of the labels."""
+    return [int(size[one] - np.count_nonzero(of_labels == one)) for one in group]

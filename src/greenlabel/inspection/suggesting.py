@@ -286,8 +286,10 @@ def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> st
 
 def reasons_of(counts: list[int], n_again: int, p: Floats, is_reached: Bools, classes: NDArray[Any]) -> list[str]:
     """Why each of some rows is worth a label, of which the first ``n_again`` equal labelled ones."""
-    again = [
-        f"equals labelled rows, which do not decide yet; stands for {_like_it(count)}" for count in counts[:n_again]
-    ]
     others = zip(counts[n_again:], p[n_again:], is_reached[n_again:], strict=True)
-    return again + [reason(count, of_row, reached, classes) for count, of_row, reached in others]
+    return [*map(reason_again, counts[:n_again]), *(reason(*one, classes) for one in others)]
+
+
+def reason_again(count: int) -> str:
+    """Why a row that equals labelled ones is worth a label, with ``count`` rows like it."""
+    return f"equals labelled rows, which want another label; stands for {_like_it(count)}"

@@ -100,7 +100,7 @@ class AnchoredPropagator(Propagator):
         self.graph, self.mu, self.n, self.n_components = graph, mu, graph.n, graph.n_components
         self.k = graph.anchor_search.k
         self.operator = AnchoredGreen(self._system(gram, graph.n * mu), graph.mixing_matrix)
-        self.influences = Influences(self.operator, graph.m, bool((graph.component < 0).any()))
+        self.influences = Influences(self.operator, graph.component < 0)
 
     def _system(self, gram: Any, shift: float) -> Any:
         graph = self.graph

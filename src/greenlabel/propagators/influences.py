@@ -4,7 +4,7 @@
 
 The system is solved for rows or for labels, whichever are fewer. Rows are often explained one after the other, and then
 again after one more label: so what was solved for rows counts, and once it is as much as the labels would have been,
-these are solved and remembered. After that only new labels are.
+these are solved and remembered, where they are few numbers. After that only new labels are.
 
 Z (r, m) mixing weights of rows     l labels
 """
@@ -21,17 +21,16 @@ from greenlabel.propagators.base import EXACT, in_parts
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 
 REMEMBERED_VALUES = 2**23  # coefficients of single labels that are kept: 64 MB
 
 
 class Influences:
-    """Of labels on rows. ``has_unused_anchors`` says whether there are anchors that no row of the fit uses."""
+    """Of labels on rows. ``is_unused`` (m,) are the anchors that no row of the fit uses."""
 
-    def __init__(self, operator: AnchoredGreen, m: int, has_unused_anchors: bool):
-        self._operator, self._m = operator, m
-        # A new row may have weight on an unused anchor; what it would do as a label is then not what is done to it.
-        self._is_symmetric = not has_unused_anchors
+    def __init__(self, operator: AnchoredGreen, is_unused: Bools):
+        self._operator, self._m, self._is_unused = operator, len(is_unused), is_unused
         self._n_by_row = 0  # solved since labels were
         self._solved: tuple[Ints, Floats] = self._nothing()  # labelled rows (l,), ascending, and C (m, l)
 
@@ -40,7 +39,7 @@ class Influences:
         can_keep = self._m * len(labels) <= REMEMBERED_VALUES
         n_by_label = np.count_nonzero(self._is_new(labels)) if can_keep else len(labels)
         n_by_row = Z.shape[0] + (self._n_by_row if can_keep else 0)
-        if self._is_symmetric and n_by_row < n_by_label:
+        if n_by_row < n_by_label and self._is_symmetric(Z):
             self._n_by_row = n_by_row
             return np.vstack([np.empty((0, len(labels))), *((labelled @ C).T for C in self._coefficients(Z))])
         if not can_keep:
@@ -59,7 +58,11 @@ class Influences:
         self._solved, self._n_by_row = (labels, C), 0
         return C
 
-    def _is_new(self, labels: Ints) -> NDArray[np.bool_]:
+    def _is_symmetric(self, Z: sp.csr_array) -> bool:
+        """Whether rows would do as labels what is done to them: not a new one with weight on an unused anchor."""
+        return not self._is_unused[Z.indices].any()
+
+    def _is_new(self, labels: Ints) -> Bools:
         return ~np.isin(labels, self._solved[0])
 
     def _coefficients(self, Z: sp.csr_array) -> Iterator[Floats]:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from greenlabel.annotate.session.labels import State
 from greenlabel.annotate.session.live import LiveGraph, Solved
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
-from greenlabel.inspection.asking import Sketch, rows_to_ask
+from greenlabel.inspection.asking import Sketch, stands_for
 from greenlabel.inspection.coverage import copies, margins, trust
-from greenlabel.inspection.suggesting import between, reasons_of
+from greenlabel.inspection.equal_rows import n_unlabelled, one_of_each, undecided_groups
+from greenlabel.inspection.suggesting import between, reason, reason_again
 from greenlabel.labels.encoding import Labels, evenly
 
 Floats = NDArray[np.floating]
@@ -124,16 +125,33 @@ class Coverage:
     def ask(self, solved: Solved, state: State, n: int, names: dict[int, str], excluded: list[int]) -> list[Asked]:
         """The n best rows; ``excluded`` ones do not come. Skipped rows come when no others are left."""
         marks = state.marks
-        closed = (marks["origin"] > 0) | marks["ignored"]
+        closed, skipped = (marks["origin"] > 0) | marks["ignored"], marks["skipped"] > 0
         closed[excluded] = True
-        found: list[Asked] = []
-        for rows in (self._typical[marks["skipped"][self._typical] == 0], np.flatnonzero(marks["skipped"] == 0), None):
+        found = self._ask_again(solved, ~closed, skipped, n)
+        closed[[one.row for one in found]] = True
+        for rows in (self._typical[~skipped[self._typical]], np.flatnonzero(~skipped), None):
+            if len(found) >= n:
+                break
             rows = np.flatnonzero(~closed) if rows is None else rows[~closed[rows]]
             found += self._ask(solved, rows, n - len(found), names) if len(rows) else []
             closed[[one.row for one in found]] = True
-            if len(found) >= n:
-                break
         return found
+
+    def _ask_again(self, solved: Solved, may_come: Bools, skipped: Bools, n: int) -> list[Asked]:
+        """Rows that equal labelled ones and want another label; none that equals a skipped one."""
+        if self._nodes is None:
+            return []
+        of_row, labels = self._nodes.of_row, solved.labels
+        size, of_labels = np.bincount(of_row), of_row[labels.rows]
+        groups = undecided_groups(size, of_labels, labels.codes)
+        rows = one_of_each(groups[~np.isin(groups, of_row[skipped])], of_row, may_come)[:n]
+        if not len(rows):
+            return []
+        counts, p = n_unlabelled(size, of_row[rows], of_labels), solved.probabilities(rows)
+        return [
+            Asked(row, reason_again(count), count, between(of_one, labels.classes))
+            for row, count, of_one in zip(rows.tolist(), counts, p, strict=True)
+        ]
 
     def _ask(self, solved: Solved, open_rows: Ints, n: int, names: dict[int, str]) -> list[Asked]:
         labels = some_labels(solved.labels)
@@ -144,12 +162,13 @@ class Coverage:
         sure = np.zeros(len(rows))
         if len(labels.classes) > 1:
             sure[: len(open_rows)] = trust(solved.labels.codes) * margins(p)
-        chosen, counts, n_again = rows_to_ask(look, n, labelled, labels.codes, sure, np.empty(0, np.intp))
+        chosen = look.next_rows(n, labelled, sure, np.empty(0, np.intp))
+        counts = stands_for(look, labelled, chosen)
+        reached = solved.is_reached(rows[chosen])
         ids, known = labels.classes, np.array([names[number] for number in labels.classes.tolist()])
-        reasons = reasons_of(counts, n_again, p[chosen], solved.is_reached(rows[chosen]), known)
         return [
-            Asked(int(rows[i]), reason, count, between(p[i], ids))
-            for i, reason, count in zip(chosen.tolist(), reasons, counts, strict=True)
+            Asked(int(rows[i]), reason(count, p[i], bool(is_reached), known), count, between(p[i], ids))
+            for i, count, is_reached in zip(chosen.tolist(), counts, reached, strict=True)
         ]
 
     def _sketch(self, rows: Ints) -> Sketch:
