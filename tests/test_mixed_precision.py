@@ -297,11 +297,14 @@ def test_small_groups_change_no_solution_and_no_bit_with_the_threads(graph, grou
     assert_array_equal(found[0], found[1])
 
 
-@pytest.mark.parametrize(("n", "c", "widest"), [(100, 200, 100), (100, 3, 3), (70_000, 200, 100), (10**7, 40, 14)])
-def test_parts_cover_all_columns_and_are_as_wide_as_each_other(n, c, widest):
+@pytest.mark.parametrize(
+    ("n", "c", "widest"), [(100, 200, 112), (100, 3, 3), (32_768, 100, 32), (70_000, 200, 16), (10**7, 40, 16)]
+)
+def test_parts_cover_all_columns_in_whole_lines(n, c, widest):
     parts = list(column_parts(n, c))
     assert_array_equal(np.concatenate([np.arange(c)[part] for part in parts]), np.arange(c))
     assert max(part.stop - part.start for part in parts) == widest
+    assert all(part.start % 16 == 0 for part in parts)
     assert list(column_parts(n, 0)) == []
 
 

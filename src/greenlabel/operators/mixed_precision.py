@@ -35,7 +35,7 @@ Floats = NDArray[np.floating]
 Singles = NDArray[np.float32]
 
 COLUMNS_AT_ONCE = 16  # one line of the processor's cache holds as many numbers,
-VALUES_AT_ONCE, MAX_COLUMNS = 2**23, 128  # and of fewer rows more columns: a product takes less time for each of them
+VALUES_AT_ONCE, MAX_COLUMNS = 2**20, 128  # and of fewer rows several lines, as long as r, p, q and x stay in the cache
 DROP = 1e-4  # by which a residual falls before it is taken anew,
 DEEP_DROP, EASY_ROUNDS = 1e-5, 40  # or deeper where the first fall took few rounds: rounding grows with them
 PATIENCE = 500  # rounds after which it is taken anew in any case
@@ -48,9 +48,10 @@ def in_single(A: sp.csr_array) -> sp.csr_array:
 
 
 def column_parts(n: int, c: int) -> Iterator[slice]:
-    """Columns to solve at once, of c right sides on n rows; as many in each part."""
-    at_once = max(COLUMNS_AT_ONCE, min(VALUES_AT_ONCE // n, MAX_COLUMNS))
-    size = -(-c // -(-c // at_once)) if c else 1
+    """Columns to solve at once, of c right sides on n rows: whole lines, about as many in each part."""
+    at_once = max(1, min(VALUES_AT_ONCE // n, MAX_COLUMNS) // COLUMNS_AT_ONCE)
+    n_lines = -(-c // COLUMNS_AT_ONCE)
+    size = -(-n_lines // -(-n_lines // at_once)) * COLUMNS_AT_ONCE if c else 1
     return (slice(start, min(start + size, c)) for start in range(0, c, size))
 
 
