@@ -20,6 +20,11 @@ def test_a_place_is_how_many_of_the_others_are_smaller():
     assert_array_equal(places(np.zeros(2), np.zeros(3)), [0, 0])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_label_with_far_more_around_it_than_all_others_has_the_last_place():
+    assert_allclose(places(np.array([1e50, 0.5]), np.array([1.0, 2.0])) / np.sqrt(12), [0.5, -0.5])
+
+
 def test_places_of_all_rows_have_mean_0_and_variance_1(rng):
     density = rng.exponential(size=2000)
     place = places(density, density)

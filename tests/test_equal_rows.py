@@ -1,5 +1,7 @@
 """Equal rows: one label is enough for all of them, unless they are many and their labels do not agree."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,6 +38,15 @@ def test_undecided_groups_are_those_of_the_rule_written_out(seed, n_groups, n_la
     codes = rng.integers(0, 3, n_labels)
     found = undecided_groups(np.bincount(of_row), of_row[labelled], codes)
     assert found.tolist() == slow_undecided(of_row, labelled, codes)
+
+
+def test_many_labels_of_many_classes_need_no_table_of_both():
+    group, codes = np.arange(20_000), np.arange(20_000) % 1000
+    tracemalloc.start()
+    assert not len(undecided_groups(np.full(20_000, 2), group, codes))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * 8 * len(codes)
 
 
 def test_of_a_group_the_first_row_that_may_come_does():

@@ -26,9 +26,10 @@ def places(of_labels: Floats, of_others: Floats) -> Floats:
     """Places (l,) of labelled rows of these densities in the order of those of the others (r,); 0 without others."""
     if not len(of_others):
         return np.zeros(len(of_labels))
-    largest = max(np.abs(of_others).max(), np.abs(of_labels).max(initial=0)) or 1.0
-    # In single precision what rounding adds to a density is no order.
-    known, order = (of_labels / largest).astype(np.float32), np.sort((of_others / largest).astype(np.float32))
+    largest = np.abs(of_others).max() or 1.0
+    # In single precision what rounding adds to a density is no order. A label beyond all others is last, however far.
+    known = np.minimum(of_labels / largest, 2).astype(np.float32)
+    order = np.sort((of_others / largest).astype(np.float32))
     below = (np.searchsorted(order, known, "left") + np.searchsorted(order, known, "right")) / (2 * len(order))
     return np.sqrt(12) * (below - 0.5)
 
