@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from greenlabel import GreenClassifier
+from greenlabel import GreenClassifier, suggest
 from greenlabel.errors import DataError
 from greenlabel.inspection.coverage import (
     ALPHA,
@@ -21,7 +21,7 @@ from greenlabel.inspection.coverage import (
     row_of_anchor,
     trust,
 )
-from greenlabel.inspection.sketch import NEIGHBORS, n_anchors, sketch
+from greenlabel.inspection.sketch import MAX_ANCHORS, NEIGHBORS, heaviest, n_anchors, sketch
 
 
 @pytest.fixture
@@ -185,6 +185,23 @@ def test_a_sketch_of_few_rows(n, rng):
     assert np.diff(Z.indptr).max() <= max(1, NEIGHBORS)
     assert_allclose(Z.sum(axis=1), 1)
     assert len(next_rows(Kernel.of((Z.T @ Z).toarray()), Z, n, np.arange(0))) == n
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (1024, 1024), (1500, 1024), (3000, 1500), (50_000, MAX_ANCHORS)])
+def test_all_of_few_rows_are_anchors_and_half_of_more(n, m):
+    assert n_anchors(n) == m
+
+
+def test_each_of_few_rows_is_the_anchor_that_it_has_most_of(rng):
+    assert len(set(heaviest(sketch(rng.normal(size=(200, 4)), rng)).tolist())) == 200
+
+
+def test_rows_that_are_far_from_each_other_are_not_asked_for_most(rng):
+    """Of two clouds, the wide one around the other, as many rows each: a label in the wide one tells about few rows."""
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, 20)) * np.where(y, 2.0, 1.0)[:, None]
+    rows = [one.row for one in suggest(GreenClassifier().fit(X, np.where(np.arange(400) < 2, y, -1)), 40)]
+    assert y[rows].mean() < 0.5  # 0.8 where each anchor is the mean of four rows
 
 
 def test_equal_rows_have_a_sketch_too():

@@ -1,8 +1,11 @@
 """The sketch: a small anchored graph of any rows, on which it is cheap to see what labels cover.
 
-    m = n / 4 anchors, at most MAX_ANCHORS and one for each different row; each row a mix of its NEIGHBORS nearest ones
+    m anchors: each different row of up to ALL_ROWS, half of more, at most MAX_ANCHORS
+    each row is a mix of its NEIGHBORS nearest anchors
 
 It is built from X alone, so that it is there before the first label, and is the same whatever model labels the rows.
+Where each row is an anchor, a label on an outlying row reaches no further than that row does. The mean of four rows
+that are far from each other looks as if a label on one of them told about all.
 
 X (n, d) rows     P (m, d) anchors     Z (n, m) mixing weights
 """
@@ -13,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from greenlabel.graph.anchors import SPLIT_AXES, anchor_rows, find_anchors, mixing_matrix
+from greenlabel.graph.anchors import ALL_ROWS, SPLIT_AXES, anchor_rows, find_anchors, mixing_matrix
 from greenlabel.graph.distances import working
 from greenlabel.graph.neighbors import exact_search, neighbour_matrix
 from greenlabel.graph.projection import SAMPLE_ROWS, Projection, principal_axes, sample_rows
@@ -22,8 +25,7 @@ from greenlabel.operators.green import GreenOperator
 Ints = NDArray[np.integer]
 
 MAX_ANCHORS = 2048
-ROWS_PER_ANCHOR = 4
-MAX_GRAPH_ANCHORS = 512  # each costs a solve
+GRAPH_SHARE, MAX_GRAPH_ANCHORS = 4, 512  # of a graph one row in GRAPH_SHARE: each costs a solve
 NEIGHBORS = 5
 ROUGH = 1e-3  # tolerance of these solves
 SEARCH_AXES = 96  # principal axes that prove an exact search among anchors
@@ -52,7 +54,8 @@ def graph_sketch(
     Each row is a mix of the anchors of its own component (n,) to which it is nearest by the operator, in proportion to
     their influence on it. The rows of a component without one are an anchor of their own together.
     """
-    anchors = sample_rows(operator.n, min(max_anchors, n_anchors(operator.n)), rng)
+    n = operator.n
+    anchors = sample_rows(n, min(max_anchors, max(n // GRAPH_SHARE, min(n, NEIGHBORS + 1))), rng)
     G = operator.columns(anchors, ROUGH)
     G[component[:, None] != component[anchors]] = -np.inf
     k = min(NEIGHBORS, len(anchors))
@@ -88,8 +91,8 @@ def heaviest(Z: sp.csr_array) -> Ints:
 
 
 def n_anchors(n: int, max_anchors: int = MAX_ANCHORS) -> int:
-    """How many anchors n rows get: enough for NEIGHBORS and a yardstick, where there are so many rows."""
-    return min(max_anchors, max(n // ROWS_PER_ANCHOR, min(n, NEIGHBORS + 1)))
+    """How many anchors n rows get: as many as a classifier takes, up to ``max_anchors``."""
+    return min(n, max(ALL_ROWS, n // 2), max_anchors)
 
 
 def leading_axes(X: Any, rng: np.random.Generator) -> Projection | None:
