@@ -101,21 +101,8 @@ def dense_propagation(graph, labels, F):
         return np.array(found)
 
     propagation.leave_one_out = leave_one_out
-    degree = graph.Z.toarray().astype(float) @ graph.kernel.mass
-    propagation.label_densities = lambda indices: degree[labels.rows[indices]]
-    propagation.sampled = lambda: tuple(np.delete(values, labels.rows, axis=0) for values in (F, degree))
+    propagation.sampled_scores = lambda: np.delete(F, labels.rows, axis=0)
     return propagation
-
-
-def test_densities_are_those_of_the_whole_weights(blobs):
-    graph, rows = LiveGraph(blobs[0], 0), np.array([7, 40, 90, 91, 200])
-    labels = Labels(240, np.arange(2), rows, np.array([0, 1, 0, 1, 1]))
-    propagation = live_module.LivePropagation(graph, labels, np.zeros((graph.m, 2)))
-    density = graph.Z.toarray().astype(float) @ graph.kernel.mass
-    assert_allclose(propagation.label_densities(np.array([3, 0, 4])), density[rows[[3, 0, 4]]])
-    F, of_sample = propagation.sampled()
-    assert_allclose(of_sample, np.delete(density, rows))
-    assert F.shape == (235, 2)
 
 
 def test_predictions_are_those_of_the_slow_way_after_every_label(start, blobs):

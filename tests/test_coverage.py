@@ -196,12 +196,13 @@ def test_each_of_few_rows_is_the_anchor_that_it_has_most_of(rng):
     assert len(set(heaviest(sketch(rng.normal(size=(200, 4)), rng)).tolist())) == 200
 
 
-def test_rows_that_are_far_from_each_other_are_not_asked_for_most(rng):
-    """Of two clouds, the wide one around the other, as many rows each: a label in the wide one tells about few rows."""
-    y = np.arange(400) % 2
-    X = rng.normal(size=(400, 20)) * np.where(y, 2.0, 1.0)[:, None]
+@pytest.mark.parametrize("seed", range(3))
+def test_a_class_around_another_one_does_not_get_most_labels(seed):
+    """Its rows are far from each other, so each of its labels tells about few."""
+    rng, y = np.random.default_rng(seed), np.arange(400) % 2
+    X = rng.normal(size=(400, 20)) * np.where(y, 2.0, 1.0)[:, None] + 0.5 * (y == 0)[:, None]
     rows = [one.row for one in suggest(GreenClassifier().fit(X, np.where(np.arange(400) < 2, y, -1)), 40)]
-    assert y[rows].mean() < 0.5  # 0.8 where each anchor is the mean of four rows
+    assert y[rows].mean() < 0.6  # 0.7 to 0.9 where an anchor is the mean of four rows
 
 
 def test_equal_rows_have_a_sketch_too():

@@ -27,14 +27,12 @@ ALL = [*OURS, ConsistencyClassifier, HarmonicClassifier]
 NO_ROWS = np.empty((0, 2))  # scores of two classes
 
 
-def offsets_of(H, codes, F, place=None):
-    place = np.zeros(len(codes)) if place is None else place
-    return class_offsets(H, codes, np.bincount(codes, minlength=H.shape[1]), F, place)
+def offsets_of(H, codes, F):
+    return class_offsets(H, codes, np.bincount(codes, minlength=H.shape[1]), F)
 
 
-def weights_of(H, codes, F, place=None):
-    place = np.zeros(len(codes)) if place is None else place
-    return list(label_weights(H, codes, np.bincount(codes, minlength=H.shape[1]), F, place))[-1]
+def weights_of(H, codes, F):
+    return label_weights(H, codes, np.bincount(codes, minlength=H.shape[1]), F)
 
 
 def skewed(weights, n=2000, seed=0, sep=1.5):

@@ -37,24 +37,6 @@ def test_it_is_the_anchored_classifier_of_that_graph(digits):
     assert_allclose(small.margins(Z), Z @ margins(small.decoder.probabilities(small.C, small.is_reached)))
 
 
-def test_labels_stand_for_rows_in_places_like_theirs(digits, monkeypatch):
-    """As the labels of a classifier do: the offsets of the sketch are found from the same places."""
-    X, _, few = digits
-    model = AnchoredGreenClassifier(200, mu=SHIFT / len(X), random_state=0).fit(X, few)
-    found = []
-
-    def noted(H, codes, counts, F, place):
-        found.append(place)
-        return np.zeros(H.shape[1])
-
-    monkeypatch.setattr("greenlabel.inspection.sketch_model.class_offsets", noted)
-    monkeypatch.setattr("greenlabel.estimators.labelled.class_offsets", noted)
-    SketchModel.of(Kernel.of(model.graph_.gram()), model.operator_.Z, model.fitted_.labels)
-    model.relabel(few).transduction_  # noqa: B018
-    assert_allclose(*found, atol=1e-6)
-    assert np.ptp(found[0]) > 1
-
-
 def test_rows_of_a_component_without_a_label_are_not_reached(islands):
     X, y = islands
     few = np.where((y < 2) & (np.arange(len(y)) % 5 == 0), y, -1)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenlabel.labels.chosen import places
 from greenlabel.labels.encoding import Labels, ScoreDecoder, calibrate, evenly
 from greenlabel.labels.offsets import class_offsets
 from greenlabel.operators.conjugate_gradients import TOLERANCE
@@ -112,9 +111,7 @@ class LabelledGraph:
         tested = evenly(np.arange(len(labels.rows)), OFFSET_ROWS)
         H = self.propagation.rough_leave_one_out(tested)
         H[~self.propagation.recognisable()[tested]] = 0
-        F, density = self.propagation.sampled()
-        place = places(self.propagation.label_densities(tested), density)
-        return class_offsets(H, labels.codes[tested], labels.counts, F, place)
+        return class_offsets(H, labels.codes[tested], labels.counts, self.propagation.sampled_scores())
 
     @cached_property
     def temperature(self) -> float:

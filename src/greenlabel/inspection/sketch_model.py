@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.inspection.coverage import SHIFT, Kernel, margins
-from greenlabel.labels.chosen import places
 from greenlabel.labels.encoding import Labels, ScoreDecoder, calibrate, evenly
 from greenlabel.labels.offsets import class_offsets
 
@@ -48,11 +47,7 @@ class SketchModel:
         joined = np.asarray(of_labels @ reach.sum(axis=1)) > (1 + ROUNDING) * own  # by a label other than its own
         left_out = np.asarray(of_labels @ C)
         left_out[np.arange(len(labels.rows)), labels.codes] -= own - constant
-        F, density = _sampled(Z, C, is_reached, kernel.mass, labels)
-        place = places(np.asarray(of_labels @ kernel.mass)[tested], density)
-        recognisable = joined & (labels.counts[labels.codes] > 1)  # others count for the size of their class alone
-        H = np.where(recognisable[:, None], left_out, 0.0)[tested]
-        offsets = class_offsets(H, labels.codes[tested], labels.counts, F, place)
+        offsets = _offsets(left_out, joined, labels, tested, _sampled(Z, C, is_reached, labels))
         t = calibrate(labels, joined, lambda indices: left_out[indices] + offsets)
         return cls(C, is_reached, ScoreDecoder(labels.classes, labels.shares, offsets, t))
 
@@ -66,9 +61,15 @@ class SketchModel:
         return self.decoder.probabilities(np.asarray(Z @ self.C), is_reached), is_reached
 
 
-def _sampled(Z: sp.csr_array, C: Floats, is_reached: Bools, mass: Floats, labels: Labels) -> tuple[Floats, Floats]:
-    """F of some unlabelled rows that a label reaches, and their densities."""
+def _offsets(left_out: Floats, joined: Bools, labels: Labels, tested: Ints, sampled: Floats) -> Floats:
+    """(c,) A label that the others cannot recognise counts for the size of its class alone."""
+    recognisable = joined & (labels.counts[labels.codes] > 1)
+    H = np.where(recognisable[:, None], left_out, 0.0)[tested]
+    return class_offsets(H, labels.codes[tested], labels.counts, sampled)
+
+
+def _sampled(Z: sp.csr_array, C: Floats, is_reached: Bools, labels: Labels) -> Floats:
+    """F of some unlabelled rows that a label reaches."""
     rows = np.setdiff1d(evenly(np.arange(labels.n), SAMPLED_ROWS), labels.rows)
     part = Z[rows]
-    part = part[np.asarray(part @ is_reached.astype(float)) > 0]
-    return np.asarray(part @ C), np.asarray(part @ mass)
+    return np.asarray(part @ C)[np.asarray(part @ is_reached.astype(float)) > 0]

@@ -2,8 +2,7 @@
 
     encoding                  y <-> Y; F -> class and probability; the temperature
     choosing                  a parameter by leave-one-out
-    label_shift, chosen       what labels say of the data, if they were not drawn at random
-    offsets                   classes of different size
+    label_shift, offsets      shares of the classes in the data; classes of different size
     shares                    decisions under known shares, refined over a graph
     estimates                 the share of right predictions, and its interval
 

@@ -10,9 +10,7 @@ labels, smoothed. The ridge is the prior b ~ N(0, I): a class that is e times as
 
 w_i is how much of the data a label stands for, 1 on average. Labels drawn at random stand for equal parts. Labels drawn
 class by class would count as much for a small class as for a large one: there w_i is the share of the class in the data
-(label_shift.py) over that among the labels. Chosen labels may hold more rows far from all others than the data, and w_i
-makes up for it (chosen.py). Chance does the same to a few random ones, so their offsets have to be clear twice: with
-these weights and with equal ones.
+(label_shift.py) over that among the labels.
 
 Few labels cannot tell offsets from chance. So the two models, with offsets and without (b = 0), are compared by their
 evidence (Laplace's approximation: the integral of exp(-J) over the parameters),
@@ -24,14 +22,11 @@ evidence according to Kass and Raftery), and the labels recognised with them sta
 recognised without.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from greenlabel._common.threads import one_thread
-from greenlabel.labels.chosen import representative_weights
 from greenlabel.labels.encoding import choose_temperature, evidence, probabilities, smoothed_target
 from greenlabel.labels.label_shift import is_drawn_by_class, suggested_shares
 
@@ -45,42 +40,28 @@ FLAT = 1e-14  # curvature along the slope below which J hangs on the offsets alo
 MAX_STEPS, MIN_STEP, CLOSE = 100, 1e-8, 1e-12  # of Newton's method
 
 
-def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats) -> Floats:
+def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
     """Offsets (c,) on the scale of the leave-one-out scores H (l, c) of labels of these classes; 0 unless it is clear.
 
     A row of zeros in H is not recognisable, and counts for the size of its class alone.
 
     counts (c,) : all labels of each class, also those that are not among the l
     F (r, c) : scores of unlabelled rows, which show the shares of the classes in the data
-    place (l,) : of the labelled rows in the order of densities, by ``chosen.places``
     """
-    offsets: Floats = np.zeros(H.shape[1])
     with one_thread():  # two threads would round differently
-        for weight in label_weights(H, codes, counts, F, place):
-            offsets, log_odds = fitted_offsets(H, codes, weight)
-            before, after = (weight @ (scores.argmax(axis=1) == codes) for scores in (H, H + offsets))
-            if log_odds <= np.log(ODDS) or after < before:
-                return np.zeros(H.shape[1])
-    return offsets
+        weight = label_weights(H, codes, counts, F)
+        offsets, log_odds = fitted_offsets(H, codes, weight)
+    before, after = (weight @ (scores.argmax(axis=1) == codes) for scores in (H, H + offsets))
+    return offsets if log_odds > np.log(ODDS) and after >= before else np.zeros(H.shape[1])
 
 
-def label_weights(H: Floats, codes: Ints, counts: Ints, F: Floats, place: Floats) -> Iterator[Floats]:
-    """w (l,): how much of the data each label may stand for, 1 on average, the likeliest last.
-
-    Offsets have to be clear with each of them, and are those of the last.
-    """
+def label_weights(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
+    """w (l,): how much of the data each label stands for, 1 on average."""
     is_recognisable = np.asarray(H.any(axis=1))
-    if len(F) and is_recognisable.any() and is_drawn_by_class(counts):
-        yield weights_of_classes(H, codes, is_recognisable, counts, F)
-    else:
-        yield np.ones(len(codes))
-        if place.any():
-            yield representative_weights(place)
-
-
-def weights_of_classes(H: Floats, codes: Ints, is_recognisable: Bools, counts: Ints, F: Floats) -> Floats:
-    """w (l,) of labels whose number was set for each class."""
-    shares, H, tested = counts / counts.sum(), H[is_recognisable], codes[is_recognisable]
+    if not (len(F) and is_recognisable.any() and is_drawn_by_class(counts)):
+        return np.ones(len(codes))
+    shares = counts / counts.sum()
+    H, tested = H[is_recognisable], codes[is_recognisable]
     t = choose_temperature(evidence(H), tested)
     q = suggested_shares(probabilities(H, t), tested, probabilities(F, t).mean(axis=0), shares)
     weight = (q / shares)[codes]

@@ -206,17 +206,13 @@ class AnchoredPropagation(Propagation):
     def probabilities(self, decoder: ScoreDecoder) -> Floats:
         return np.asarray(self.near.collect(Probabilities(self.step, decoder), self._no_scores()))
 
-    def sampled(self) -> tuple[Floats, Floats]:
-        rows, graph = unlabelled_sample(self.labels), self.propagator.graph
+    def sampled_scores(self) -> Floats:
+        rows = unlabelled_sample(self.labels)
         if not len(rows):
-            return self._no_scores(), np.empty(0)
-        near = graph.near_of(rows)
+            return self._no_scores()
+        near = self.propagator.graph.near_of(rows)
         F, is_reached = self._new_rows.with_reach(range(len(near)), near)
-        return F[is_reached], (near.matrix(graph.m) @ graph.mass)[is_reached]
-
-    def label_densities(self, indices: Ints) -> Floats:
-        graph = self.propagator.graph
-        return np.asarray(self.labelled.pick(indices).matrix(graph.m) @ graph.mass)
+        return F[is_reached]
 
     def n_unreached(self) -> int:
         """Counted without a pass over the rows: the weights of a row sum to 1 in one component, and Z'1 = Z'Z 1."""

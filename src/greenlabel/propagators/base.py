@@ -134,13 +134,10 @@ class Propagation:
         """The probability of each class for each row (n, c)."""
         return decoder.probabilities(self.scores, self.reached)
 
-    def sampled(self) -> tuple[Floats, Floats]:
-        """F of a sample of the unlabelled rows that are reached, and their densities."""
-        raise NotImplementedError
-
-    def label_densities(self, indices: Ints) -> Floats:
-        """How much there is around some labelled rows: their similarity to all, or how many rows their anchors hold."""
-        raise NotImplementedError
+    def sampled_scores(self) -> Floats:
+        """F of a sample of the unlabelled rows that are reached."""
+        rows = unlabelled_sample(self.labels)
+        return self.scores[rows[self.reached[rows]]]
 
     def label_components(self) -> Ints:
         """The component of each labelled row (l,)."""

@@ -53,7 +53,6 @@ from greenlabel.propagators.base import (
     Propagator,
     in_parts,
     one_class_each,
-    unlabelled_sample,
 )
 from greenlabel.propagators.candidates import Candidates
 
@@ -143,7 +142,7 @@ class KnnPropagator(Propagator):
         self.graph, self.neighbourhood, self.rule, self.mu = graph, neighbourhood, rule, mu
         self.operator = for_rows(operator, graph.nodes)
         self.n, self.n_components, self.k = self.operator.n, graph.n_components, neighbourhood.k
-        self.degree, self.mean_degree = graph.degree, graph.mean_degree
+        self.mean_degree = graph.mean_degree
 
     def propagate(self, labels: Labels, tolerance: float = TOLERANCE) -> "KnnPropagation":
         return KnnPropagation(self, labels, self.operator.solve(labels.Y, tolerance))
@@ -188,17 +187,6 @@ class KnnPropagation(Propagation):
     def reached(self) -> Bools:
         nodes = self.propagator.graph.nodes
         return nodes.to_rows(self.propagator.reached_nodes(self.labels.rows))
-
-    def sampled(self) -> tuple[Floats, Floats]:
-        rows = unlabelled_sample(self.labels)
-        rows = rows[self.reached[rows]]
-        return self.scores[rows], self._densities(rows)
-
-    def label_densities(self, indices: Ints) -> Floats:
-        return self._densities(self.labels.rows[indices])
-
-    def _densities(self, rows: Ints) -> Floats:
-        return np.asarray(self.propagator.degree[self.propagator.graph.nodes.numbers(rows)])
 
     def leave_one_out(self, indices: Ints, tolerance: float = TOLERANCE) -> Floats:
         rows, codes = self.labels.rows[indices], self.labels.codes[indices]

@@ -137,18 +137,12 @@ class LivePropagation(Propagation):
         F[np.arange(len(rows)), self.labels.codes[indices]] -= self.propagator.own_influence(rows)
         return F
 
-    def sampled(self) -> tuple[Floats, Floats]:
+    def sampled_scores(self) -> Floats:
         rows = unlabelled_sample(self.labels)
         if self.propagator.row_component is not None:
             holds_label = reached_components(self.label_components(), self.propagator.n_components, slice(None))
             rows = rows[holds_label[self.propagator.components_of(rows)]]
-        return np.asarray(self.propagator.mixed(rows) @ self.C), self._densities(rows)
-
-    def label_densities(self, indices: Ints) -> Floats:
-        return self._densities(self.labels.rows[indices])
-
-    def _densities(self, rows: Ints) -> Floats:
-        return np.asarray(self.propagator.mixed(rows) @ self.propagator.kernel.mass)
+        return np.asarray(self.propagator.mixed(rows) @ self.C)
 
     def influence(self, rows: Ints) -> Floats:
         """Through the anchors: a label adds 1 / theta to its own row beside that."""
