@@ -28,6 +28,7 @@ from query_data import (
     DRAWS,
     MAX_ROWS,
     NAMES,
+    ORDERS,
     PEER_DRAWS,
     PEER_ROWS,
     SAMPLE_DRAWS,
@@ -52,11 +53,13 @@ def measure_ours(name: str) -> dict[str, Any]:
     start = time.perf_counter()
     rows = suggested(task, max(task.budgets))
     seconds = time.perf_counter() - start
+    on_samples = [(sample, suggested(sample, max(task.budgets))) for sample, _ in samples_of(name)]
     return {
         "ours": task.curve(rows),
         "seen": task.n_until_all_seen(rows),
         "seconds": seconds,
-        "samples": [sample.curve(suggested(sample, max(task.budgets)), task.budgets) for sample, _ in samples_of(name)],
+        "samples": [sample.curve(rows, task.budgets) for sample, rows in on_samples],
+        "samples_seen": [sample.n_until_all_seen(rows) for sample, rows in on_samples],
     }
 
 
@@ -82,12 +85,12 @@ def measure_random(name: str) -> dict[str, Any]:
     task = Task(*data(name, MAX_ROWS))
     rng, n = np.random.default_rng(0), len(task.y)
     draws = [task.curve([int(row) for row in rng.permutation(n)[: max(task.budgets)]]) for _ in range(DRAWS)]
-    seen = [task.n_until_all_seen(rng.permutation(n)) for _ in range(100)]
     return {
         "rows": n,
         "budgets": task.budgets,
         "random": draws,
-        "seen_random": float(np.mean([number for number in seen if number is not None])),
+        "seen_random": mean_until_all_seen(task, rng),
+        "samples_seen_random": [mean_until_all_seen(sample, rng) for sample, rng in samples_of(name)],
         "samples_random": [
             [
                 sample.curve([int(row) for row in rng.permutation(len(sample.y))[: max(task.budgets)]], task.budgets)
@@ -96,6 +99,12 @@ def measure_random(name: str) -> dict[str, Any]:
             for sample, rng in samples_of(name)
         ],
     }
+
+
+def mean_until_all_seen(task: Task, rng: np.random.Generator) -> float | None:
+    """Labels on random rows until every class has been seen; None of a sample that has not all classes."""
+    seen = [task.n_until_all_seen(rng.permutation(len(task.y))) for _ in range(ORDERS)]
+    return None if None in seen else float(np.mean(seen))  # type: ignore[arg-type]
 
 
 def samples_of(name: str) -> Iterator[tuple[Task, np.random.Generator]]:

@@ -10,6 +10,7 @@ from basics import load
 from greenlabel.graph.scaling import find_scaling
 
 DRAWS = 100  # of random rows
+ORDERS = 3000  # in which classes are seen; one costs nothing
 STARTS, QUICK_STARTS = 10, 50  # runs of our rule, and where a run takes a second or two
 QUICK_ROWS, QUICK_LABELS = 3_000, 100
 MAX_ROWS = 20_000

@@ -128,9 +128,9 @@ def at_20(entry: dict[str, Any], curve: Array) -> str:
     return f"{100 * curve[entry['budgets'].index(20)]:.1f}"
 
 
-def all_seen(entry: dict[str, Any], numbers: list[int | None]) -> str:
-    """Labels until all classes are seen, as a mean and against random rows."""
-    return "not all" if None in numbers else f"{np.mean(numbers) / entry['seen_random']:.2f} x"  # type: ignore[arg-type]
+def all_seen(numbers: list[int | None], at_random: list[float]) -> str:
+    """Labels until all classes are seen, against random rows."""
+    return "not all" if None in numbers else f"{np.mean(np.divide(numbers, at_random)):.2f} x"  # type: ignore[arg-type]
 
 
 def bars(kept: dict[str, Any]) -> str:
@@ -177,7 +177,12 @@ def bars(kept: dict[str, Any]) -> str:
     ]
     if "meu_mobile_ksd" in kept:
         keys = kept["meu_mobile_ksd"]
-        seen = (all_seen(keys, keys["starts_seen"]), all_seen(keys, [keys["seen"]]), "")
+        at_random = [keys["seen_random"]]
+        seen = (
+            all_seen(keys["starts_seen"], at_random),
+            all_seen([keys["seen"]], at_random),
+            all_seen(keys["samples_seen"], keys["samples_seen_random"]),
+        )
         lines.append(("labels until every class is seen, MobileKSD, against random", "<= 0.6 x", "<= 0.4 x", *seen))
     header = (
         "measure",
