@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from greenlabel.blend.predictor import LogDecoder
 from greenlabel.blend.weights import (
     DOUBT,
     DRAWN,
@@ -323,3 +324,9 @@ def test_a_confidence_out_of_reach_gives_finite_scores(rng):
     assert np.isfinite(scale_to_confidence(np.zeros((5, 2)), 0.9))
     assert np.isfinite(scale_to_confidence(rng.normal(size=(5, 2)), 1.0))
     assert np.isfinite(scale_to_confidence(rng.normal(size=(5, 2)), 0.1))
+
+
+def test_the_largest_probability_is_that_of_the_class_where_scores_tie_but_for_rounding():
+    F = np.array([[-1.06926379467216, 0.53463189733608, 0.5346318973360801]])
+    decoder = LogDecoder(np.arange(3))
+    assert decoder.probabilities(F, None).argmax(axis=1) == decoder.classify(F, None)

@@ -245,3 +245,11 @@ def test_a_model_for_new_rows_does_not_keep_the_labels_of_the_fit(clouds):
     slim = model.for_prediction()
     assert not any("_first" in vars(expert) for expert in slim.fitted_.predictor.experts)
     assert_array_equal(slim.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_label_of_three_may_be_corrected():
+    """One tested row is left, which has no others to weigh the experts by."""
+    X = np.arange(12.0).reshape(6, 2) ** 1.1
+    model = BlendedClassifier(random_state=0).fit(X, [0, 0, 1, -1, -1, -1]).relabel([0, 1, 1, -1, -1, -1])
+    assert np.isfinite(model.label_distributions_).all()
+    assert_array_equal(model.transduction_[:3], [0, 1, 1])

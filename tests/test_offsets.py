@@ -421,3 +421,14 @@ def test_offsets_of_a_large_graph_need_few_solves(monkeypatch):
     assert model.class_offsets_.any()
     assert widths == [16]
     assert accuracy(model.transduction_, y, drawn(y, 200)) > 0.88
+
+
+def test_classes_may_change_their_names():
+    """Rows of zeros, which nothing recognises, do not count as recognised where their class is the first one."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        codes = (rng.random(80) < rng.uniform(0.1, 0.5)).astype(int)
+        H = rng.normal(size=(80, 2)) + rng.uniform(0, 2) * np.eye(2)[codes] + [0, rng.random()]
+        H[rng.random(80) < 0.5] = 0
+        there, renamed = offsets_of(H, codes, NO_ROWS), offsets_of(H[:, ::-1], 1 - codes, NO_ROWS)
+        assert_allclose(there, renamed[::-1], atol=1e-9)

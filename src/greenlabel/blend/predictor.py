@@ -13,7 +13,7 @@ from greenlabel.blend.task import Expert
 from greenlabel.blend.weights import Blend, probabilities_of
 from greenlabel.estimators.base import GraphClassifier
 from greenlabel.graph.scaling import Scaling
-from greenlabel.labels.encoding import Labels, evidence
+from greenlabel.labels.encoding import Labels, evidence, make_largest
 from greenlabel.labels.estimates import Estimate
 from greenlabel.propagators.base import Predictor
 
@@ -35,7 +35,9 @@ class LogDecoder:
         return self.classes[F.argmax(axis=1)]
 
     def probabilities(self, F: Floats, is_reached: Bools) -> Floats:
-        return probabilities_of(F)
+        p = probabilities_of(F)
+        make_largest(F.argmax(axis=1), p)
+        return p
 
     def adjusted(self, F: Floats) -> Floats:
         return F

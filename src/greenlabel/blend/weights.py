@@ -142,8 +142,11 @@ def cross_fitted(out_of_fold: Floats, codes: Ints, trust: Floats, parts: Ints, w
     """U (k, c): the blend on each part of the rows, made with weights from the others.
 
     Weights differ in size from part to part, while one temperature is to be found for all: each blend is first made as
-    large as ``whole`` (k, c), the one with weights from all rows.
+    large as ``whole`` (k, c), the one with weights from all rows. That is all there is where the rows are one part: a
+    single tested row has no others to weigh by.
     """
+    if (parts == parts[0]).all():
+        return whole
     U = np.empty_like(whole)
     for number in np.unique(parts):
         here = parts == number

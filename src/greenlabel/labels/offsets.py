@@ -51,7 +51,8 @@ def class_offsets(H: Floats, codes: Ints, counts: Ints, F: Floats) -> Floats:
     with one_thread():  # two threads would round differently
         weight = label_weights(H, codes, counts, F)
         offsets, log_odds = fitted_offsets(H, codes, weight)
-    before, after = (weight @ (scores.argmax(axis=1) == codes) for scores in (H, H + offsets))
+    counted = weight * H.any(axis=1)  # of a row of zeros the first class would be the largest
+    before, after = (counted @ (scores.argmax(axis=1) == codes) for scores in (H, H + offsets))
     return offsets if log_odds > np.log(ODDS) and after >= before else np.zeros(H.shape[1])
 
 
