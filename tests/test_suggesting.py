@@ -12,9 +12,11 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, suggest
+from greenlabel import AnchoredGreenClassifier, BlendedClassifier, GreenClassifier, explain, suggest, suspects
 from greenlabel.blocks import ArrayBlocks
 from greenlabel.errors import DataError, ParameterError
+from greenlabel.inspection import asking, coverage
+from greenlabel.inspection.asking import NEAR
 from greenlabel.inspection.sketch import graph_sketch, whole_pieces
 from greenlabel.inspection.suggesting import between, in_order_of, reason, sketch_of, stands_for
 
@@ -176,6 +178,56 @@ def test_rows_stand_for_those_that_they_are_closest_to(islands):
     counts = stands_for(look, np.array([0, 30]), np.array([60, 61]))
     assert sum(counts) == 30
     assert stands_for(look, np.array([0]), np.array([40, 70])) == [30, 30]
+
+
+def slow_correlations(look):
+    """K (n, n) of rows."""
+    G = look.Z @ look.kernel.H @ look.Z.T.toarray()
+    return G / np.sqrt(np.outer(np.diag(G), np.diag(G)))
+
+
+def slow_counts(look, labelled, rows):
+    """Row by row: the nearest of ``rows``, where no labelled one is as near."""
+    K, counts = slow_correlations(look), np.zeros(len(rows), int)
+    for i in range(len(K)):
+        if K[i, rows].max() > K[i, labelled].max(initial=0) + 1e-12:
+            counts[K[i, rows].argmax()] += 1
+    return [max(1, count) for count in counts.tolist()]
+
+
+def test_rows_are_counted_one_by_one(rng):
+    X = rng.normal(size=(300, 3))
+    look = sketch_of(GreenClassifier().fit(X, np.where(np.arange(300) < 2, np.arange(300), -1)))
+    for n_labels in (2, 20):
+        labelled, rows = np.split(rng.permutation(300)[: n_labels + 7], [n_labels])
+        assert stands_for(look, labelled, rows) == slow_counts(look, labelled, rows)
+
+
+@pytest.mark.parametrize("Model", [None, GreenClassifier, AnchoredGreenClassifier, BlendedClassifier])
+def test_equal_rows_stand_for_each_other(Model, rng):
+    sizes = rng.integers(2, 30, 12)
+    node = np.repeat(np.arange(12), sizes)
+    X, few = rng.normal(size=(12, 4))[node], np.full(sizes.sum(), -1)
+    few[[0, -1]] = [0, 1]
+    found = suggest(X, 12) if Model is None else suggest(Model(random_state=0).fit(X, few), 10)
+    assert [one.covers for one in found] == sizes[node[rows_of(found)]].tolist()
+
+
+def test_many_rows_are_counted_by_their_anchors(islands, monkeypatch):
+    monkeypatch.setattr(asking, "MAX_COMPARED", 0)
+    assert [one.covers for one in suggest(islands[0], 3, random_state=0)] == [30, 30, 30]
+
+
+def test_only_rows_that_are_far_from_the_labels_are_said_to_be(rng):
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
+    few = np.where(np.arange(120) % 20 == 0, np.arange(120) // 60, -1)
+    model = GreenClassifier().fit(X, few)
+    K, far = slow_correlations(sketch_of(model)), []
+    for one in suggest(model, 120):
+        if "probably" in one.reason:
+            far.append(K[one.row, few >= 0].max() < NEAR)
+            assert ("far from the labels" in one.reason) == far[-1]
+    assert {False, True} == set(far)
 
 
 def test_a_given_graph_has_suggestions(similarity):
@@ -400,7 +452,7 @@ def test_a_random_state_draws_its_own_sketch(blobs, few):
 
 def test_reasons_tell_long_names_of_classes_apart():
     names = np.array([f"International Business Machines {end}" for end in ("Ltd.", "\x1b[1mGmbH")], dtype=object)
-    first, second = reason(1, np.array([0.6, 0.4]), True, names).partition("?")[0].split(" or ")
+    first, second = reason(1, np.array([0.6, 0.4]), True, False, names).partition("?")[0].split(" or ")
     assert (first[:13], first[-4:], second[:13], second[-4:]) == ("International", "Ltd.", "International", "GmbH")
     assert max(len(first), len(second)) <= 30
     assert "\x1b" not in second
@@ -412,3 +464,55 @@ def test_one_row_alone_is_refused_in_words_of_suggest(kind, tmp_path):
     given = KINDS[kind](X, tmp_path) if kind in KINDS else X.tolist() if kind == "list" else X
     with pytest.raises(DataError, match="suggest chooses among rows and needs at least 2, got 1; give all rows"):
         suggest(given)
+
+
+def test_what_was_asked_of_an_expert_changes_nothing_for_its_blend(rng):
+    """They stand on one graph, but a blend looks at its rows and the expert at its anchors."""
+    X = np.concatenate([rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 3])
+    few = np.full(200, -1)
+    few[[0, 1, 199, 150]] = [0, 0, 1, 1]
+    experts = [("graph", AnchoredGreenClassifier(20, random_state=0))]
+    models = [BlendedClassifier(experts=experts, random_state=0).fit(X, few) for _ in range(2)]
+    of_expert = rows_of(suggest(models[0].experts_["graph"], 5))
+    assert rows_of(suggest(models[0], 5)) == rows_of(suggest(models[1], 5))
+    assert rows_of(suggest(models[1].experts_["graph"], 5)) == of_expert
+
+
+def test_unreached_rows_lie_between_the_most_frequent_classes(rng):
+    X = rng.normal(size=(2600, 3))
+    X[1300:, 0] += 500
+    X[-100:, 1] += 900
+    few = np.full(2600, -1)
+    few[:5], few[1300:1320] = 0, 1
+    with pytest.warns(UserWarning, match="reached by no label"):
+        model = AnchoredGreenClassifier(2100, random_state=0).fit(X, few)
+    unreached = [one for one in suggest(model, 5) if not model.reached_[one.row]]
+    assert unreached
+    assert {one.between for one in unreached} == {(1, 0)}
+
+
+def test_classes_may_be_dates(blobs):
+    X, y = blobs
+    days = np.array(["2020-01-01", "2021-01-01"], "datetime64[ns]")
+    few = np.where(np.arange(len(y)) % 7 == 0, days[np.arange(len(y)) % 2], np.datetime64("NaT"))
+    model = GreenClassifier().fit(X, few)
+    named = {name for one in suggest(model, 5) for name in one.between}
+    named |= {one.label for best in explain(model, [3, 4]).top() for one in best}
+    named |= {name for one in suspects(model) for name in (one.given, one.suggested)}
+    assert named == set(days)
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [3]], {1, "a"}])
+def test_what_is_no_row_number_is_refused_in_a_sentence(blobs, rows):
+    model = GreenClassifier().fit(*blobs)
+    for ask in (partial(explain, model, rows), partial(suggest, model, exclude=rows)):
+        with pytest.raises(ParameterError, match="give whole row numbers"):
+            ask()
+
+
+def test_many_labels_are_looked_at_some_at_a_time(rng, monkeypatch):
+    X = rng.normal(size=(200, 3))
+    model = GreenClassifier().fit(X, np.where(np.arange(200) < 60, np.arange(200) % 2, -1))
+    at_once = suggest(model, 8)
+    monkeypatch.setattr(coverage, "LABELS_AT_ONCE", 7)
+    assert suggest(model, 8) == at_once

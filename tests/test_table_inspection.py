@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from greenlabel import explain, label_table, suggest, suspects
 from greenlabel.errors import ParameterError
+from greenlabel.inspection.suggesting import suggest_without_labels
+from greenlabel.tables import suggest_table
 from greenlabel.tables.outcome import SUGGESTED
 from greenlabel.tables.report.summary import summary_text
 from helpers.command_line import run
@@ -192,3 +194,11 @@ def test_a_table_in_blocks_keeps_the_least_confident_rows(tmp_path, monkeypatch,
     assert 'id="uncertain"' in page
     assert run(*words, "--force") == 0
     assert len(json.loads(capsys.readouterr().out)["label_next"]) == SUGGESTED
+
+
+def test_rows_without_labels_are_looked_at_on_the_scale_that_was_asked_for(rng):
+    X = (rng.normal(size=(300, 4)) * [1, 1, 1, 200]).astype(np.float32)
+    frame = pl.DataFrame(X, schema=list("abcd")).with_columns(kind=pl.lit(None, dtype=pl.String))
+    found = suggest_table(frame, "kind", 8, scale="none")[0]["row"].to_list()
+    assert found == [one.row + 1 for one in suggest_without_labels(X, 8, (), 0, is_scaled=True)]
+    assert found != [one.row + 1 for one in suggest(X, 8, random_state=0)]  # which puts the columns on one scale

@@ -11,12 +11,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from greenlabel.graph.duplicates import AllDistinct, Nodes
-from greenlabel.inspection.coverage import Kernel, Pick, copies, next_rows
+from greenlabel.inspection.coverage import Kernel, Pick, copies, next_rows, some_at_once
 from greenlabel.inspection.equal_rows import first_of_each, n_unlabelled, one_of_each, undecided_groups
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
+
+
+MAX_COMPARED = 2**21  # different rows times labels: 16 MB, a few milliseconds
+NEAR = 0.5  # correlation with a label from which on a row is not called far from the labels
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,28 @@ class Sketch:
         are_copies[first[first >= 0]] = False
         return are_copies
 
-    def mass_without(self, labelled: Ints) -> Floats:
+    def points(self, labelled: Ints, n_seen: int) -> tuple[sp.csr_array, Floats]:
+        """What stands for the rows: Z of points, and how many rows without a label each is.
+
+        The different rows; the anchors, where rows are many beside the ``n_seen`` to which they are compared, or where
+        the sketch has some of the rows alone.
+        """
+        if len(self._copies_of_each) * n_seen > MAX_COMPARED or round(self.kernel.mass.sum()) != self.Z.shape[0]:
+            return sp.eye_array(len(self.kernel.mass), format="csr"), self._mass_without(labelled)
+        n_labelled = np.bincount(self.copy[labelled], minlength=len(self._copies_of_each))
+        return self._different_rows, (self._copies_of_each - n_labelled).astype(float)
+
+    @cached_property
+    def _copies_of_each(self) -> Ints:
+        """(u,) how many rows of Z equal each of the different ones."""
+        return np.bincount(self.copy)
+
+    @cached_property
+    def _different_rows(self) -> sp.csr_array:
+        """(u, m) the different rows of Z."""
+        return self.Z[first_of_each(self.copy, np.arange(len(self.copy)))]
+
+    def _mass_without(self, labelled: Ints) -> Floats:
         """The rows (m,) for which each anchor stands, without labelled ones and what equals them."""
         is_known = np.zeros(int(self.copy.max()) + 1, bool)
         is_known[self.copy[labelled]] = True
@@ -114,12 +139,21 @@ def rows_to_ask(
 
 def stands_for(look: Sketch, labelled: Ints, rows: Ints) -> list[int]:
     """How many rows each of these is closest to, among them and the labelled ones; each is at least itself."""
-    kernel = look.kernel
-    nearness = kernel.correlations_with(look.Z[rows])
-    is_closest = nearness.max(axis=1, initial=0) > kernel.correlations_with(look.Z[labelled]).max(axis=1, initial=0)
-    best = nearness.argmax(axis=1) if len(rows) else np.zeros(len(nearness), int)
-    counts = np.bincount(best[is_closest], look.mass_without(labelled)[is_closest], len(rows))
+    if not len(rows):
+        return []
+    Z, n_rows = look.points(labelled, len(rows) + len(labelled))
+    nearness = Z @ look.kernel.scaled_reach(look.Z[rows])
+    to_labels = np.zeros(Z.shape[0])
+    for part in some_at_once(look.Z[labelled]):
+        to_labels = np.maximum(to_labels, (Z @ look.kernel.scaled_reach(part)).max(axis=1))
+    is_closest = nearness.max(axis=1) > to_labels
+    counts = np.bincount(nearness.argmax(axis=1)[is_closest], n_rows[is_closest], len(rows))
     return [max(1, round(count)) for count in counts.tolist()]
+
+
+def are_far(look: Sketch, labelled: Ints, rows: Ints) -> Bools:
+    """Which of these rows no label is near to."""
+    return look.kernel.nearest(look.Z[rows], look.Z[labelled]) < NEAR
 
 
 def _rows_of(picks: list[Pick]) -> Ints:

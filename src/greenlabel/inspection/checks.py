@@ -36,9 +36,12 @@ def check_model(model: Any, name: str) -> Any:
 
 def check_rows(rows: Any, n: int, name: str = "rows") -> Ints:
     """Row numbers from 0 to n - 1, as an array."""
-    if rows is None or isinstance(rows, set | frozenset | Iterator):
-        rows = sorted(rows or ())
-    found = np.atleast_1d(np.asarray(rows))
+    try:
+        if rows is None or isinstance(rows, set | frozenset | Iterator):
+            rows = sorted(rows or ())
+        found = np.atleast_1d(np.asarray(rows))
+    except (TypeError, ValueError):  # numbers beside text, or lists of different lengths
+        raise ParameterError(f"{name} holds text, or lists of different lengths; give whole row numbers.") from None
     if not found.size:
         return np.empty(0, np.intp)
     if found.dtype == bool:

@@ -29,6 +29,7 @@ Z (n, m) mixing weights, k entries a row, rows sum to 1     lambda (m,) rows tha
 H, K (m, m)     margin (n,) between the two likeliest classes of each row
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,7 @@ MARK_DIGITS = 9  # to which marks of equal rows agree
 CLOSE = 1e-5  # gains that single precision may put in the wrong order, relative to the largest
 EQUAL = 1e-9  # values that double precision may
 ANCHORS_AT_ONCE = 256  # rows of K that fit in the processor's cache
+LABELS_AT_ONCE = 1024  # times anchors are in memory
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,22 @@ class Kernel:
         H = green_kernel(gram, shift)
         return cls(H, correlations(H).astype(np.float32), mass)
 
-    def correlations_with(self, Z: sp.csr_array) -> Floats:
-        """K_bl (m, l) of anchors with labels on the rows of Z."""
-        reach = self.reach(Z)
-        own = np.asarray(Z.multiply(reach.T).sum(axis=1)).ravel()
-        return inverse_roots(np.diag(self.H))[:, None] * reach * inverse_roots(own)
-
     def reach(self, Z: sp.csr_array) -> Floats:
         """h_l (m, l) of labels on the rows of Z."""
         return np.asarray((Z @ self.H).T)
+
+    def scaled_reach(self, Z: sp.csr_array) -> Floats:
+        """h_l / sqrt(H_ll) (m, l): for one row after another, z_i' of it is in proportion to the correlations K_il."""
+        reach = self.reach(Z)
+        return reach * inverse_roots(own_reach(Z, reach))
+
+    def nearest(self, Z: sp.csr_array, labelled: sp.csr_array) -> Floats:
+        """(r,) how close each row of Z is to its nearest label, the largest K_il; 0 without any."""
+        scaled, found = self.scaled_reach(Z), np.zeros(Z.shape[0])
+        for part in some_at_once(labelled):
+            K = (part @ scaled) * inverse_roots(own_reach(part, self.reach(part)))[:, None]
+            found = np.maximum(found, K.max(axis=0))
+        return found
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,16 @@ def correlations(H: Floats) -> Floats:
 def inverse_roots(values: Floats) -> Floats:
     """values^-1/2, and 0 at 0."""
     return np.divide(1, np.sqrt(values), out=np.zeros(len(values)), where=values > 0)
+
+
+def some_at_once(Z: sp.csr_array) -> Iterator[sp.csr_array]:
+    """Rows of Z, as many at a time as are compared with all anchors at once."""
+    return (Z[start : start + LABELS_AT_ONCE] for start in range(0, Z.shape[0], LABELS_AT_ONCE))
+
+
+def own_reach(Z: sp.csr_array, reach: Floats) -> Floats:
+    """H_ll (l,) of labels on the rows of Z, from h_l (m, l)."""
+    return np.asarray(Z.multiply(reach.T).sum(axis=1)).ravel()
 
 
 def label_cover(H: Floats, reach: Floats, own: Floats) -> Floats:
@@ -293,9 +312,12 @@ class Covered:
     @classmethod
     def by(cls, kernel: Kernel, Z: sp.csr_array) -> "Covered":
         """Labels on the rows of Z, of whatever class."""
-        reach = kernel.reach(Z)
-        own = np.asarray(Z.multiply(reach.T).sum(axis=1)).ravel()
-        return cls(label_cover(kernel.H, reach, own), label_evidence(kernel.H, reach))
+        covered = cls(np.zeros(len(kernel.H)), np.zeros(len(kernel.H)))
+        for part in some_at_once(Z):
+            reach = kernel.reach(part)
+            cover, evidence = label_cover(kernel.H, reach, own_reach(part, reach)), label_evidence(kernel.H, reach)
+            covered = covered.joined(cls(cover, evidence))
+        return covered
 
     def joined(self, other: "Covered") -> "Covered":
         return Covered(np.maximum(self.cover, other.cover), self.evidence + other.evidence)

@@ -22,7 +22,7 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.estimators.labelled import LabelledGraph
 from greenlabel.inspection.checks import check_model, check_rows
-from greenlabel.inspection.printing import PrintsAsTable, Table
+from greenlabel.inspection.printing import PrintsAsTable, Table, plain
 from greenlabel.labels.encoding import Labels
 
 ROUNDING = 1e-6  # of an influence: differences below say nothing
@@ -78,7 +78,7 @@ class Explanation(PrintsAsTable):
             support = support * self.is_reached[:, None]
         total = support.sum(axis=1, keepdims=True)
         share = np.divide(support, total, out=np.zeros_like(support), where=total > 0)
-        order, labels = np.argsort(-share, axis=1, kind="stable")[:, :n], self.labels.tolist()
+        order, labels = np.argsort(-share, axis=1, kind="stable")[:, :n], plain(self.labels)
         return [
             [Influence(int(self.labelled[i]), labels[i], float(parts[i])) for i in best if parts[i] > 0]
             for best, parts in zip(order, share, strict=True)

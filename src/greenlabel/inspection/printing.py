@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from greenlabel._common.markup import html_table
 from greenlabel._common.text import printable, without_middle
 
@@ -10,6 +12,11 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # head, lines
 T = TypeVar("T")
 
 MAX_CELL = 200  # characters shown of a cell; attributes of the result have all of them
+
+
+def plain(values: NDArray[Any]) -> list[Any]:
+    """Values of an array as Python's own, but for dates: of these it would make nanoseconds."""
+    return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 
 class PrintsAsTable:

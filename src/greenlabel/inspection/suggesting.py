@@ -27,10 +27,10 @@ from greenlabel.errors import ParameterError
 from greenlabel.estimators.anchored import AnchoredGreenClassifier
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
-from greenlabel.inspection.asking import Sketch, rows_to_ask, stands_for
+from greenlabel.inspection.asking import Sketch, are_far, rows_to_ask, stands_for
 from greenlabel.inspection.checks import check_model, check_rows, check_two_rows, is_a_model
 from greenlabel.inspection.coverage import margins, trust
-from greenlabel.inspection.printing import ListAsTable, Table
+from greenlabel.inspection.printing import ListAsTable, Table, plain
 from greenlabel.inspection.sketch import MAX_ANCHORS, graph_sketch, heaviest, sketch
 from greenlabel.inspection.sketch_model import SketchModel
 from greenlabel.propagators.anchored import AnchoredPropagation, AnchoredPropagator
@@ -100,7 +100,14 @@ def suggest(model_or_X: Any, n: int = 10, *, exclude: Any = (), random_state: An
     if is_a_model(model_or_X):
         return suggest_with_labels(model_or_X, n, exclude, 0 if random_state is None else random_state)
     check_two_rows(model_or_X)
-    look = _sketch_of_rows(model_or_X, random_state)
+    return suggest_without_labels(model_or_X, n, exclude, random_state)
+
+
+def suggest_without_labels(
+    X: Any, n: int, exclude: Any = (), random_state: Any = None, *, is_scaled: bool = False
+) -> Suggestions:
+    """What ``suggest`` does with rows; ``is_scaled`` where their columns are on the scale on which they are to stay."""
+    look = _sketch_of_rows(X, random_state, is_scaled)
     seen = np.unique(check_rows(exclude, look.Z.shape[0], "exclude"))
     rows = look.next_rows(n, seen, None, np.empty(0, np.intp))
     counts = stands_for(look, seen, rows)
@@ -122,7 +129,7 @@ def suggest_with_labels(
     margin = _margins(fitted) if small is None else small.margins(look.Z)
     rows, counts, n_again = rows_to_ask(look, n, labels.rows, labels.codes, trust(labels.codes) * margin, excluded)
     p, is_reached = _probabilities(fitted, rows) if small is None else _likely(fitted, rows, small, look.Z[rows])
-    reasons = reasons_of(counts, n_again, p, is_reached, classes)
+    reasons = reasons_of(counts, n_again, p, is_reached, are_far(look, labels.rows, rows), classes)
     return Suggestions(
         Suggestion(row, reason, count, between(of_row, classes))
         for row, reason, count, of_row in zip(rows.tolist(), reasons, counts, p, strict=True)
@@ -162,6 +169,7 @@ def _likely(fitted: Any, rows: Ints, small: SketchModel, Z: sp.csr_array) -> tup
     F, is_reached = fitted.propagation.scores_of(rows)
     if _anchors_of(fitted.propagator) <= MAX_WITH_OFFSETS:
         F = fitted.decoder.adjusted(F)
+    F = np.where(is_reached[:, None], F, fitted.labels.shares)
     return in_order_of(small.probabilities(Z)[0], F), is_reached
 
 
@@ -184,21 +192,24 @@ def in_order_of(p: Floats, F: Floats) -> Floats:
 # Sketches
 
 
-SKETCHES: WeakKeyDictionary[Any, tuple[int, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
+Kind = tuple[bool, int]  # whether it is of a blend, which has all its rows in a sketch of their own; the seed
+SKETCHES: WeakKeyDictionary[Any, dict[Kind, Sketch]] = WeakKeyDictionary()  # of each graph, while it is there
 
 
 def sketch_of(model: TransductiveClassifier, seed: Any = 0) -> Sketch:
-    """The sketch of the rows of a fitted model, made once for its graph and a number as seed.
+    """The sketch of the rows of a fitted model, made once for its graph and a number as seed, the last one.
 
     A RandomState draws something else every time, so what it drew is not kept.
     """
     fitted = model.fitted_
     if not isinstance(seed, Integral) or (isinstance(fitted, FittedBlend) and fitted.graph is None):
         return _make_sketch(fitted, check_seed(seed))
-    number, found = SKETCHES.get(model.graph_, (None, None))
-    if found is None or number != seed:
+    kind = isinstance(fitted, FittedBlend), int(seed)
+    found = SKETCHES.get(model.graph_, {}).get(kind)
+    if found is None:
         found = _make_sketch(fitted, check_seed(seed))
-        SKETCHES[model.graph_] = int(seed), found
+        others = {other: one for other, one in SKETCHES.get(model.graph_, {}).items() if other[0] != kind[0]}
+        SKETCHES[model.graph_] = others | {kind: found}
     return found
 
 
@@ -242,15 +253,15 @@ def _sketch_of_anchors(propagator: AnchoredPropagator, rng: np.random.Generator)
     return Sketch.of(sp.csr_array(of_anchors[anchor]), (of_anchors.T @ n_rows @ of_anchors).toarray())
 
 
-def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
-    """Rows of any kind that fit takes, scaled where the units of columns differ, as a blend does."""
+def _sketch_of_rows(X: Any, random_state: Any, is_scaled: bool) -> Sketch:
+    """Rows of any kind that fit takes; if not yet done scaled where the units of columns differ, as a blend does."""
     shell = AnchoredGreenClassifier(random_state=int(check_seed(random_state).integers(2**31)))
     nodes: list[AllDistinct | None] = [None]
 
-    def scale(rows: Blocks, d: int, unit: float | None) -> tuple[Blocks, int, float]:
+    def scale(rows: Blocks, d: int, unit: float | None) -> tuple[Blocks, int, float | None]:
         if unit is not None and isinstance(rows, ArrayBlocks):
             nodes[0] = distinct_rows(rows.X) or AllDistinct()
-        return scale_blocks(rows, d, unit, np.random.default_rng(0))
+        return (rows, d, unit) if is_scaled else scale_blocks(rows, d, unit, np.random.default_rng(0))
 
     graph = shell.sketch_of(X, prepare=scale)
     return Sketch.of(graph.mixing_matrix(), graph.gram(), nodes[0])
@@ -261,7 +272,7 @@ def _sketch_of_rows(X: Any, random_state: Any) -> Sketch:
 
 def between(p: Floats, classes: NDArray[Any]) -> tuple[Any, ...]:
     """The two likeliest classes (of c probabilities), the likelier first."""
-    return tuple(classes[np.argsort(-p, kind="stable")[:2]].tolist())
+    return tuple(plain(classes[np.argsort(-p, kind="stable")[:2]]))
 
 
 def _like_it(count: int) -> str:
@@ -272,7 +283,7 @@ def short_name(label: Any) -> str:
     return without_middle(printable(label), MAX_NAME)
 
 
-def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> str:
+def reason(count: int, p: Floats, is_reached: bool, is_far: bool, classes: NDArray[Any]) -> str:
     """Why a row is worth a label, from its probabilities p (c,); there may be fewer than two classes yet."""
     if len(p) < 2:
         return f"stands for {_like_it(count)}"
@@ -281,12 +292,14 @@ def reason(count: int, p: Floats, is_reached: bool, classes: NDArray[Any]) -> st
         return f"no label reaches it; stands for {_like_it(count)}"
     if margins(p[None])[0] < UNDECIDED:
         return f"{first} or {second}? decides for {_like_it(count)}"
-    return f"far from the labels, probably {first}; stands for {_like_it(count)}"
+    return f"{'far from the labels, ' if is_far else ''}probably {first}; stands for {_like_it(count)}"
 
 
-def reasons_of(counts: list[int], n_again: int, p: Floats, is_reached: Bools, classes: NDArray[Any]) -> list[str]:
+def reasons_of(
+    counts: list[int], n_again: int, p: Floats, is_reached: Bools, is_far: Bools, classes: NDArray[Any]
+) -> list[str]:
     """Why each of some rows is worth a label, of which the first ``n_again`` equal labelled ones."""
-    others = zip(counts[n_again:], p[n_again:], is_reached[n_again:], strict=True)
+    others = zip(counts[n_again:], p[n_again:], is_reached[n_again:], is_far[n_again:], strict=True)
     return [*map(reason_again, counts[:n_again]), *(reason(*one, classes) for one in others)]
 
 

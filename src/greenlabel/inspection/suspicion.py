@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from greenlabel.estimators.base import TransductiveClassifier
 from greenlabel.inspection.checks import check_model
-from greenlabel.inspection.printing import ListAsTable, Table
+from greenlabel.inspection.printing import ListAsTable, Table, plain
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ def contradicted(fitted: Any, classes: NDArray[Any], max_tested: int | None = No
     best = p.argmax(axis=1)
     found = np.flatnonzero(best != codes)
     order = found[np.argsort(-p[found, best[found]], kind="stable")]
-    names = classes.tolist()
+    names = plain(classes)
     return Suspects(Suspect(int(rows[i]), names[codes[i]], names[best[i]], float(p[i, best[i]])) for i in order)

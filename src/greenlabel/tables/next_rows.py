@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from greenlabel._common.optional import requires
 from greenlabel._common.parameters import check_integer
 from greenlabel._common.stages import Announce, Stages
-from greenlabel.inspection.suggesting import Suggestions, suggest, suggest_with_labels
+from greenlabel.inspection.suggesting import Suggestions, suggest_with_labels, suggest_without_labels
 from greenlabel.tables.columns.features import TableFeatures
 from greenlabel.tables.frames import as_polars, rows_after_columns
 from greenlabel.tables.labelling import METHODS, all_doubts, as_list, check_options, fit, read
@@ -106,7 +106,8 @@ def suggest_table(
     cautions: list[str] = []
     if len(task.classes) < 2:
         with stages("next rows"):
-            found = suggest(task.X, n, exclude=np.flatnonzero(task.given >= 0), random_state=random_state)
+            seen = np.flatnonzero(task.given >= 0)
+            found = suggest_without_labels(task.X, n, seen, random_state, is_scaled=True)
     else:
         fitted = fit(task, METHODS[method](random_state=random_state), None, stages)
         cautions = fitted.cautions
@@ -145,7 +146,7 @@ def suggest_stream(
     with run.stages("graph" if len(classes) < 2 else STAGE[method]):
         if len(classes) < 2:
             X, seen = features_in_blocks(run, steps), np.flatnonzero(given >= 0)
-            found = suggest(X, n, exclude=seen, random_state=random_state)
+            found = suggest_without_labels(X, n, seen, random_state, is_scaled=True)
         else:
             model, cautions = fit_in_blocks(run, steps, given, method, random_state, memory_limit)
             found = suggest_with_labels(model, n, names=as_array(classes))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from greenlabel.annotate.session.labels import State
 from greenlabel.annotate.session.live import LiveGraph, Solved
 from greenlabel.graph.duplicates import AllDistinct, Nodes, distinct_rows
-from greenlabel.inspection.asking import Sketch, stands_for
+from greenlabel.inspection.asking import Sketch, are_far, stands_for
 from greenlabel.inspection.coverage import copies, margins, trust
 from greenlabel.inspection.equal_rows import n_unlabelled, one_of_each, undecided_groups
 from greenlabel.inspection.suggesting import between, reason, reason_again
@@ -163,12 +163,12 @@ class Coverage:
         if len(labels.classes) > 1:
             sure[: len(open_rows)] = trust(solved.labels.codes) * margins(p)
         chosen = look.next_rows(n, labelled, sure, np.empty(0, np.intp))
-        counts = stands_for(look, labelled, chosen)
+        counts, far = stands_for(look, labelled, chosen), are_far(look, labelled, chosen)
         reached = solved.is_reached(rows[chosen])
         ids, known = labels.classes, np.array([names[number] for number in labels.classes.tolist()])
         return [
-            Asked(int(rows[i]), reason(count, p[i], bool(is_reached), known), count, between(p[i], ids))
-            for i, count, is_reached in zip(chosen.tolist(), counts, reached, strict=True)
+            Asked(int(rows[i]), reason(count, p[i], bool(is_reached), bool(is_far), known), count, between(p[i], ids))
+            for i, count, is_reached, is_far in zip(chosen.tolist(), counts, reached, far, strict=True)
         ]
 
     def _sketch(self, rows: Ints) -> Sketch:
