@@ -325,3 +325,15 @@ def test_page_fits_screens_of_any_width_without_a_word_on_the_console(tmp_path, 
     assert sorted(int(pair.split("/")[0]) for pair in widths) == [320, 390, 1280]
     assert all(int(used) <= int(offered) for offered, used in (pair.split("/") for pair in widths))
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+
+
+@pytest.mark.parametrize("per_class", [1, 4])
+def test_experts_are_said_to_be_tested_only_where_labels_could_be_hidden(per_class):
+    unknown = {"weight": 0.5, "accuracy": float("nan"), "log_loss": float("nan")}
+    page = page_of(
+        outcome_of(["a", "b"], per_class=per_class, experts={"graph": unknown, "trees": unknown, "blend": unknown})
+    )
+    is_tested = per_class > 1
+    assert ("labels that were hidden from it" in page) == is_tested
+    assert ("on labels that it had not seen" in page) == is_tested
+    assert ("weigh as they do before anything is known" in page) == (not is_tested)

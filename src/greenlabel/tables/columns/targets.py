@@ -67,7 +67,10 @@ def checked_classes(labels: pl.Series, rows: pl.Series, n: int, min_classes: int
     name = labels.name
     given = int(rows.sum())
     if not given and min_classes:
-        raise LabelError(f"Column {name!r} holds no label in {n:,} rows; label rows of two classes at least.")
+        raise LabelError(
+            f"Column {name!r} holds no label in {n:,} rows; label rows of two classes at least "
+            "(`greenlabel suggest` says which)."
+        )
     check_kind(labels, rows)
     classes = sorted(map(_plain, labels.to_list()), key=_rank)
     if len(classes) == 1 < min_classes:

@@ -324,7 +324,10 @@ def _contradicted(outcome: Outcome, frame: pl.DataFrame) -> Section:
 
 
 def _experts(outcome: Outcome, frame: pl.DataFrame) -> Section:
-    note = "Several models are blended, weighted by how each does on given labels that were hidden from it."
+    if len(outcome.validation.rows):
+        note = "Several models are blended, weighted by how each does on given labels that were hidden from it."
+    else:
+        note = f"Several models are blended. {NO_ESTIMATE} So they weigh as they do before anything is known of them."
     return Section("experts", "Experts", [element("p", note), expert_table(outcome)])
 
 

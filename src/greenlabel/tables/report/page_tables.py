@@ -203,8 +203,9 @@ def expert_table(outcome: Outcome) -> Markup:
     others = sorted((key for key in outcome.experts if key != "blend"), key=lambda key: -outcome.experts[key]["weight"])
     rows = [(named(key), *(number(cell) for cell in _expert_cells(outcome.experts[key]))) for key in others]
     rows.append((element("b", "all together"), *(number(cell) for cell in _expert_cells(blend))))
+    caption = "Each expert alone, and all together"
     return table(
-        "Each expert alone, and all together, on labels that it had not seen.",
+        f"{caption}, on labels that it had not seen." if len(outcome.validation.rows) else f"{caption}.",
         ("expert", number_head("weight"), number_head("right"), number_head("log-loss")),
         rows,
         label="Experts",
